@@ -1,0 +1,160 @@
+"""A whole study: what is trained, at which seeds and orders, and what is measured on it.
+
+A preset is a TOML file with these fields. The study's directory keeps the same file, so a run says how it was made.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from hyst_interp.config.frozen import Frozen, parse
+from hyst_interp.config.model import ModelConfig
+from hyst_interp.config.schedule import ScheduleConfig
+from hyst_interp.config.task import TaskConfig
+from hyst_interp.config.training import TrainingConfig
+from hyst_interp.errors import UserError
+from hyst_interp.sites import REFERENCES, parse_sets
+
+PRESETS = Path(__file__).resolve().parent.parent / "presets"
+
+
+class BehaviourConfig(Frozen):
+    """Where and on how many trials margins are measured."""
+
+    headline_trials: int = Field(4096, ge=2)
+    """Conflict trials at every hold."""
+    trajectory_trials: int = Field(1024, ge=2)
+    """Conflict trials at the positions along schedule and hold."""
+    every: int = Field(5, ge=1)
+    """Updates between two measured positions along the schedule."""
+    hold_positions: tuple[int, ...] = (5, 10, 15, 20, 25, 40, 60, 80, 100)
+    """Updates after arrival at which margins are measured as well."""
+
+
+class PatchingConfig(Frozen):
+    """Which patching maps the study keeps, per trial, on arrival."""
+
+    trials: int = Field(512, ge=2)
+    """Conflict trials a map."""
+    orders: int = Field(2, ge=1)
+    """Data orders that are mapped: the first so many."""
+    twins: tuple[Literal["value", "rename"], ...] = ("value", "rename")
+    """Corruptions, so that both rules get a map."""
+    sites: tuple[Literal["resid_pre", "result", "mlp_out"], ...] = ("resid_pre", "result", "mlp_out")
+    """Sites that are mapped by role."""
+    figure_site: Literal["resid_pre", "result"] = "resid_pre"
+    """The site of the one map by absolute position that the figure shows."""
+
+
+class AttenuationConfig(Frozen):
+    """What is replaced, by what, where."""
+
+    trials: int = Field(2048, ge=2)
+    """Conflict trials."""
+    means_trials: int = Field(4096, ge=2)
+    """Trials of the input distribution behind every mean."""
+    arrival: dict[str, tuple[str, ...]] = Field(
+        default_factory=lambda: {
+            "own-mean": ("each", "heads", "mlps", "all"),
+            "donor": ("each", "heads", "mlps", "all"),
+            "pooled-mean": ("heads", "mlps", "all"),
+            "anchor-mean": ("heads", "mlps", "all"),
+        }
+    )
+    """Reference → sets, measured on arrival."""
+    holds: dict[str, tuple[str, ...]] = Field(default_factory=lambda: {"own-mean": ("heads",), "donor": ("heads",)})
+    """Reference → sets, measured at every later hold."""
+
+
+class ClaimsConfig(Frozen):
+    """How the rows of the comparison with the paper are read."""
+
+    comparable: bool = True
+    """Whether the study is the paper's; otherwise every verdict reads '<name>: not comparable'."""
+    calibrated: tuple[str, ...] = ()
+    """Row keys that the choice of the preset fixed or made likely; the others are free."""
+
+
+class StudyConfig(Frozen):
+    """Everything that a run depends on; its digest names the run."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    """Short name, also of the default output directory."""
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    """Training seeds: the unit of inference."""
+    orders: int = Field(4, ge=1)
+    """Data orders a seed."""
+    p0: float = 0.5
+    """Target mixture: probability that the training target follows the contextual rule."""
+    holds: tuple[int, ...] = (0, 25, 100)
+    """Updates at p0 after arrival at which everything is measured and checkpoints are kept."""
+    task: TaskConfig = TaskConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
+    behaviour: BehaviourConfig = BehaviourConfig()
+    patching: PatchingConfig = PatchingConfig()
+    attenuation: AttenuationConfig = AttenuationConfig()
+    claims: ClaimsConfig = ClaimsConfig()
+    save_optimizer: tuple[Literal["anchor", "hold-000", "later-holds"], ...] = ("anchor", "hold-000")
+    """Checkpoints that keep the optimizer's moments; the others keep weights alone."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> "StudyConfig":
+        self.schedule.refuse_impossible(self.p0)
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
+            raise ValueError(f"seeds are {list(self.seeds)}; give distinct numbers from 0 up")
+        if not self.holds or self.holds[0] != 0 or list(self.holds) != sorted(set(self.holds)):
+            raise ValueError(f"holds are {list(self.holds)}; give increasing numbers that start at 0")
+        if self.patching.orders > self.orders:
+            raise ValueError(
+                f"patching.orders is {self.patching.orders} with orders {self.orders}; use at most {self.orders}"
+            )
+        if any(hold < 1 for hold in self.behaviour.hold_positions):
+            raise ValueError(f"hold_positions are {list(self.behaviour.hold_positions)}; use numbers from 1 up")
+        for sets in (self.attenuation.arrival, self.attenuation.holds):
+            for reference, names in sets.items():
+                if reference not in REFERENCES:
+                    raise ValueError(f"reference '{reference}' does not exist; use one of {', '.join(REFERENCES)}")
+                parse_sets(",".join(names), self.model.n_layers, self.model.n_heads, self.model.d_mlp > 0)
+        return self
+
+    def replace(self, **changes: Any) -> "StudyConfig":
+        """A copy with top-level fields changed, validated again."""
+        return parse(StudyConfig, self.to_json() | changes, "the study")
+
+
+def presets() -> tuple[str, ...]:
+    """Names of the presets that the package ships."""
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.toml")))
+
+
+def load_study(preset: str) -> StudyConfig:
+    """The study of a preset's name or a TOML file; UserError in one sentence where there is none or it is wrong."""
+    path = Path(preset)
+    if path.suffix != ".toml":
+        path = PRESETS / f"{preset}.toml"
+        if preset not in presets():
+            raise UserError(f"preset '{preset}' does not exist; use {', '.join(presets())}, or a TOML file.")
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"preset file '{preset}' does not exist; check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise UserError(f"preset file '{preset}' cannot be read as TOML ({error}); correct it.") from None
+    return parse(StudyConfig, data, f"preset '{preset}'")
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """`0-4`, `3`, or `0-2,7` as a tuple of seeds; UserError otherwise."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+            raise UserError(f"seeds '{text}' cannot be read; write 0-4, 3, or 0-2,7.")
+        seeds.extend(range(int(first), int(last if dash else first) + 1))
+    if len(set(seeds)) != len(seeds):
+        raise UserError(f"seeds '{text}' name a seed twice; name each once.")
+    return tuple(seeds)

@@ -1,0 +1,10 @@
+"""The one kind of error that a user can mend.
+
+`UserError` is raised for a wrong argument, file, or configuration: its text is one sentence that says what is wrong,
+the value, and the remedy. The command line prints that sentence alone and exits with status 2; a notebook shows it as
+an ordinary exception. Faults of the package itself are never raised as `UserError`.
+"""
+
+
+class UserError(ValueError):
+    """Something that the user can mend; `str(error)` is one sentence: what, the value, the remedy."""

@@ -1,0 +1,78 @@
+"""Taking updates: `advance` for the end of a schedule, `trajectory` for snapshots along it.
+
+Both are pure: the state that goes in is unchanged, and what comes out depends on nothing but the state and the steps.
+The loss is cross-entropy at the query; its target at every step is decided by the batch's own uniform draws and the
+step's mixture.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import torch
+from torch.nn import functional
+
+from hyst_interp.history.guard import one_thread
+from hyst_interp.history.optimizer import build_optimizer, read_moments
+from hyst_interp.history.schedule import Schedule, tau
+from hyst_interp.history.state import TrainingState
+from hyst_interp.model.query_forward import query_logits
+from hyst_interp.streams import Stream
+from hyst_interp.tasks.recall import task_of
+
+
+def advance(state: TrainingState, steps: Schedule) -> TrainingState:
+    """The state after all `steps`, shares no tensor with `state`."""
+    return list(trajectory(state, steps, at=[len(steps)]))[-1]
+
+
+def trajectory(state: TrainingState, schedule: Schedule, at: Iterable[int]) -> Iterator[TrainingState]:
+    """Snapshots after `at` steps of `schedule` (0 … its length, increasing), while it is being run.
+
+    Raises ValueError for positions that are not increasing or lie beyond the schedule, before any update.
+    """
+    wanted = list(at)
+    if wanted != sorted(set(wanted)) or (wanted and not 0 <= wanted[0] <= wanted[-1] <= len(schedule)):
+        raise ValueError(f"positions {wanted} must increase within 0 … {len(schedule)}")
+    return _trajectory(state, schedule, wanted)
+
+
+def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> Iterator[TrainingState]:
+    setup, training = state.setup, state.setup.training
+    task, stream = task_of(setup), Stream(schedule.role, setup.seed, state.order)
+    clock = tau(schedule.p, schedule.p0)
+    model = state.model()
+    parameters = dict(model.named_parameters())
+    optimizer = build_optimizer(training.optimizer, parameters, state.moments, state.step)
+
+    def snapshot(done: int) -> TrainingState:
+        since = clock[done]
+        if since != since:
+            since = None if state.tau is None else state.tau + done
+        return replace(
+            state,
+            weights={name: parameter.detach().clone() for name, parameter in parameters.items()},
+            moments=read_moments(optimizer, parameters),
+            step=state.step + done,
+            position=state.position + done,
+            tau=None if since is None else int(since),
+        )
+
+    remaining = list(wanted)
+    for done in range(len(schedule) + 1):
+        if remaining and remaining[0] == done:
+            remaining.pop(0)
+            yield snapshot(done)
+        if not remaining:
+            return
+        batch = task.batch(stream, int(schedule.batch[done]), training.batch_size)
+        tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets(float(schedule.p[done])))
+        with one_thread():
+            loss = functional.cross_entropy(query_logits(setup.model, model, tokens), targets)
+            optimizer.zero_grad(set_to_none=False)
+            loss.backward()
+            for parameter in parameters.values():
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+            if training.optimizer.clip_norm is not None:
+                torch.nn.utils.clip_grad_norm_(parameters.values(), training.optimizer.clip_norm)
+            optimizer.step()

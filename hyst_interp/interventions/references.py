@@ -1,0 +1,100 @@
+"""What components are replaced by: means over the input distribution, and what another network writes.
+
+Means are taken position by position over trials of the *input distribution* that are disjoint from the trials measured,
+summed in float64, so the size of the chunks does not matter. What another network writes is expressed in the residual
+stream (hook_z · W_O for a head), since its W_O goes with it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from hyst_interp.interventions.edit import Edit, Reference
+from hyst_interp.interventions.hooks import contribution
+from hyst_interp.interventions.install import capture
+from hyst_interp.model.hooked import Hooked, device_of, output_matrix
+from hyst_interp.readout import chunks
+from hyst_interp.sites import Component, Site, hook_mlp_out, hook_z
+from hyst_interp.tasks.trials import Trials
+
+
+@dataclass(frozen=True)
+class Means:
+    """A network's mean component outputs, position by position."""
+
+    z: dict[Component, Float[torch.Tensor, "pos d_head"]]
+    """Mean `hook_z` of every head."""
+    written: dict[Component, Float[torch.Tensor, "pos d_model"]]
+    """Mean of what every head and MLP adds to the residual stream."""
+
+
+def site_of(component: Component) -> Site:
+    """Where a component's output is replaced."""
+    return Site("result", component.layer, component.head) if component.is_head else Site("mlp_out", component.layer)
+
+
+def hook_of(component: Component) -> str:
+    """Hook at which a component's output is read."""
+    return hook_z(component.layer) if component.is_head else hook_mlp_out(component.layer)
+
+
+def means(model: Hooked, inputs: Trials, components: Iterable[Component]) -> Means:
+    """Mean outputs of `components` over `inputs`."""
+    wanted = sorted(set(components))
+    names = sorted({hook_of(c) for c in wanted})
+    totals: dict[str, torch.Tensor] = {}
+    for part in chunks(len(inputs)):
+        tokens = torch.from_numpy(inputs.tokens[part]).to(device_of(model))
+        for name, act in capture(model, tokens, names)[1].items():
+            total = act.sum(0, dtype=torch.float64)
+            totals[name] = totals[name] + total if name in totals else total
+    averages = {name: (total / len(inputs)).to(torch.float32) for name, total in totals.items()}
+    z = {c: averages[hook_of(c)][:, c.head] for c in wanted if c.is_head}
+    written = {c: averages[hook_of(c)] for c in wanted if not c.is_head}
+    for c, value in z.items():
+        written[c] = contribution(value[None], output_matrix(model, c.layer)[c.head])[0]
+    return Means(z, written)
+
+
+def own_mean(component: Component, own: Means) -> Reference:
+    """The checkpoint's own mean, in the component's own frame (`hook_z`, or `hook_mlp_out`)."""
+    values = own.z[component] if component.is_head else own.written[component]
+    return Reference(values, per_trial=False)
+
+
+def stream_mean(component: Component, *sources: Means) -> Reference:
+    """The average, over networks, of the mean that the component adds to the residual stream."""
+    values = torch.stack([source.written[component] for source in sources]).mean(0)
+    return Reference(values, per_trial=False, frame="stream")
+
+
+def written_by(
+    model: Hooked, tokens: torch.Tensor, components: Iterable[Component]
+) -> dict[Component, Float[torch.Tensor, "trial pos d_model"]]:
+    """What each component of `model` adds to the residual stream on these tokens."""
+    wanted = sorted(set(components))
+    _, acts = capture(model, tokens.to(device_of(model)), sorted({hook_of(c) for c in wanted}))
+    return {
+        c: contribution(acts[hook_of(c)][:, :, c.head], output_matrix(model, c.layer)[c.head])
+        if c.is_head
+        else acts[hook_of(c)]
+        for c in wanted
+    }
+
+
+def query_only(n_pos: int) -> Bool[np.ndarray, " pos"]:
+    """A mask of the query position alone."""
+    return np.arange(n_pos) == n_pos - 1
+
+
+def edits_for(
+    members: Iterable[Component],
+    references: dict[Component, Reference],
+    positions: Bool[np.ndarray, " pos"] | None,
+    strength: float = 1.0,
+) -> list[Edit]:
+    """One edit a component, made together."""
+    return [Edit(site_of(c), references[c], strength, positions) for c in sorted(members)]

@@ -1,0 +1,144 @@
+"""Checkpoints: a training state as three files, and back.
+
+`weights.safetensors` holds the named parameters alone (no masks, no metadata), `optimizer.safetensors` the moments
+keyed by parameter name, `checkpoint.json` the rest. Nothing in them depends on when or where they were written, so the
+same configuration gives the same bytes. There is no pickle.
+"""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from transformer_lens import HookedTransformer
+
+from hyst_interp.errors import UserError
+from hyst_interp.history.state import TrainingState, tensors_hash
+from hyst_interp.model.build import model_of
+from hyst_interp.storage.atomic import new_directory
+from hyst_interp.storage.manifest import (
+    MANIFEST,
+    OPTIMIZER,
+    WEIGHTS,
+    Manifest,
+    Provenance,
+    describe,
+    file_hash,
+    read_manifest,
+    to_text,
+)
+from hyst_interp.streams import Stream
+from hyst_interp.tasks.recall import AssociativeRecall, task_of
+
+LIBRARIES = ("hyst-interp", "numpy", "torch", "transformer-lens")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A saved training state, verified against the hashes that it was saved with."""
+
+    directory: Path
+    manifest: Manifest
+    weights: dict[str, torch.Tensor]
+    moments: dict[str, dict[str, torch.Tensor]] | None
+    """Optimizer moments by parameter name, or None where the checkpoint keeps none."""
+
+    @property
+    def task(self) -> AssociativeRecall:
+        """The task it was trained on, with its permutation."""
+        return task_of(self.manifest.setup)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Its place in history."""
+        return self.manifest.provenance
+
+    def model(self) -> HookedTransformer:
+        """The network as an ordinary HookedTransformer, weights as they were trained (nothing folded or centred)."""
+        return model_of(self.manifest.setup, self.weights)
+
+    def state(self) -> TrainingState:
+        """The training state, to continue from; UserError where the optimizer was not saved."""
+        if self.moments is None:
+            raise UserError(
+                f"checkpoint '{self.directory}' keeps no optimizer state, so it cannot be continued;"
+                " use one saved with it (save_optimizer in the study)."
+            )
+        place = self.provenance
+        return TrainingState(
+            setup=self.manifest.setup,
+            weights=self.weights,
+            moments=self.moments,
+            step=place.step,
+            position=place.position,
+            tau=place.tau,
+            branch=place.branch,
+            order=place.order,
+        )
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({describe(self.manifest)}; weights {self.manifest.weights[:12]})"
+
+
+def stream_names(setup_seed: int, order: int | None) -> dict[str, str]:
+    """Names of the random streams that a state depends on, by role."""
+    names = {role: Stream(role, setup_seed).name for role in ("initialisation", "permutation", "anchor")}
+    if order is not None:
+        names |= {role: Stream(role, setup_seed, order).name for role in ("excursion", "hold")}
+    return names
+
+
+def save(
+    state: TrainingState, directory: str | Path, provenance: Provenance | None = None, optimizer: bool = True
+) -> Manifest:
+    """Write `state` as a checkpoint directory, whole or not at all; returns its manifest.
+
+    `provenance` adds what a state does not know of itself (parents, schedule, hold); `optimizer` keeps the moments.
+    """
+    place = Provenance(step=state.step) if provenance is None else provenance
+    clock = {"step": state.step, "position": state.position, "tau": state.tau}
+    place = Provenance.model_validate(
+        place.model_dump() | clock | {"branch": state.branch, "order": state.order},
+    )
+    with new_directory(Path(directory)) as part:
+        safetensors.torch.save_file(dict(state.weights), part / WEIGHTS)
+        files = [WEIGHTS]
+        if optimizer:
+            flat = {f"{name}/{key}": value for name, found in state.moments.items() for key, value in found.items()}
+            safetensors.torch.save_file(flat, part / OPTIMIZER)
+            files.append(OPTIMIZER)
+        manifest = Manifest(
+            setup=state.setup,
+            provenance=place,
+            state=state.hash(),
+            weights=state.weights_hash(),
+            streams=stream_names(state.setup.seed, state.order),
+            files={name: file_hash(part / name) for name in files},
+            versions={name: version(name).split("+")[0] for name in LIBRARIES},
+        )
+        (part / MANIFEST).write_text(to_text(manifest), "utf-8")
+    return manifest
+
+
+def load(path: str | Path) -> Checkpoint:
+    """The checkpoint at `path` (a branch directory stands for its hold-000), verified; UserError in one sentence."""
+    directory, manifest = read_manifest(path)
+    try:
+        weights = safetensors.torch.load_file(directory / WEIGHTS)
+        flat = safetensors.torch.load_file(directory / OPTIMIZER) if OPTIMIZER in manifest.files else None
+    except (safetensors.SafetensorError, OSError) as error:
+        raise UserError(f"checkpoint '{path}' cannot be read ({error}); make the checkpoint again.") from None
+    if tensors_hash(weights) != manifest.weights:
+        raise UserError(f"checkpoint '{path}': the weights' hash is not the recorded one; make the checkpoint again.")
+    moments = None
+    if flat is not None:
+        moments = {}
+        for name, value in flat.items():
+            parameter, key = name.rsplit("/", 1)
+            moments.setdefault(parameter, {})[key] = value
+    found = Checkpoint(directory, manifest, weights, moments)
+    if moments is not None and found.state().hash() != manifest.state:
+        raise UserError(f"checkpoint '{path}': the optimizer's hash is not the recorded one; make it again.")
+    return found

@@ -1,0 +1,34 @@
+"""Results on disk: labelled arrays as netCDF, the same bytes for the same numbers."""
+
+from pathlib import Path
+
+import xarray as xr
+
+from hyst_interp.errors import UserError
+from hyst_interp.storage.atomic import new_file
+
+SCHEMA = "hyst-interp/results/1"
+
+
+def write_results(dataset: xr.Dataset, path: Path) -> None:
+    """Write a Dataset, whole or not at all; numbers compressed without loss."""
+    encoding = {
+        name: {"zlib": True, "complevel": 4, "shuffle": True}
+        for name, array in dataset.data_vars.items()
+        if array.dtype.kind in "fiu" and array.ndim
+    }
+    with new_file(path) as part:
+        dataset.assign_attrs(schema=SCHEMA).to_netcdf(part, engine="h5netcdf", encoding=encoding)
+
+
+def read_results(path: Path) -> xr.Dataset:
+    """A Dataset in memory; UserError where the file is missing, truncated, or of another schema."""
+    if not path.is_file():
+        raise UserError(f"results '{path}' do not exist; finish the run with 'hyst-interp reproduce --resume'.")
+    try:
+        dataset = xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"results '{path}' cannot be read ({error}); remove the file and resume the run.") from None
+    if dataset.attrs.get("schema") != SCHEMA:
+        raise UserError(f"results '{path}' have schema '{dataset.attrs.get('schema')}', expected '{SCHEMA}'.")
+    return dataset

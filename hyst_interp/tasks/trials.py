@@ -1,0 +1,91 @@
+"""Trials: prompts with both answers, as plain numpy arrays that any library can read.
+
+A trial is self-contained: it carries its tokens, the answer of each rule, the role of every position, and (once a twin
+was made) its corrupted prompt. Rows are independent, so a slice of trials is again trials.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from hyst_interp.sites import ROLES
+
+
+@dataclass(frozen=True)
+class Trials:
+    """A batch of prompts, one row a trial."""
+
+    tokens: Int[np.ndarray, "trial pos"]
+    """Token ids; the last position is the query."""
+    contextual: Int[np.ndarray, " trial"]
+    """Token id of the answer read from the prompt."""
+    fixed: Int[np.ndarray, " trial"]
+    """Token id of the answer held in the weights."""
+    query: Int[np.ndarray, " trial"]
+    """Token id of the queried key."""
+    queried_pair: Int[np.ndarray, " trial"]
+    """Index of the pair that holds the queried key, 0 … n_pairs−1."""
+    contextual_count: Int[np.ndarray, " trial"]
+    """How often the contextual answer stands in the prompt (at least 1)."""
+    fixed_present: Bool[np.ndarray, " trial"]
+    """Whether the fixed answer stands in the prompt."""
+    uniform: Float[np.ndarray, " trial"]
+    """The trial's own draw from [0, 1): decides its training target, and which replacement its twin takes."""
+    roles: Int[np.ndarray, "trial pos"]
+    """Role of every position, an index into `sites.ROLES`."""
+    position_labels: tuple[str, ...]
+    """Labels of the positions, `k1 v1 … q`."""
+    first_value: int
+    """Token id of the first value; ids below it are keys."""
+    d_vocab: int
+    """Number of tokens."""
+    twin: str | None = None
+    """Kind of the corrupted prompt, where there is one."""
+    corrupted: Int[np.ndarray, "trial pos"] | None = None
+    """The twin's tokens."""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def take(self, index: slice | np.ndarray) -> Self:
+        """The trials at `index` (a slice, indices, or a mask), every array alike."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: v[index] for k, v in arrays.items() if isinstance(v, np.ndarray)})
+
+    def targets(self, p: float) -> Int[np.ndarray, " trial"]:
+        """Training targets at mixture `p`: the contextual answer where the trial's own draw is below p."""
+        return np.where(self.uniform < p, self.contextual, self.fixed)
+
+    @property
+    def conflict(self) -> Bool[np.ndarray, " trial"]:
+        """Whether the two answers differ."""
+        return self.contextual != self.fixed
+
+    @property
+    def changed(self) -> Bool[np.ndarray, "trial pos"]:
+        """Where the twin's tokens differ from the trial's; ValueError without a twin."""
+        if self.corrupted is None:
+            raise ValueError("these trials have no twin; make one with task.twin(trials, kind)")
+        return self.tokens != self.corrupted
+
+    def role_positions(self, role: str) -> Bool[np.ndarray, "trial pos"]:
+        """Where the named role stands; ValueError for a role that does not exist."""
+        if role not in ROLES:
+            raise ValueError(f"role '{role}' does not exist; use one of {', '.join(ROLES)}")
+        return self.roles == ROLES.index(role)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The numeric columns, for a file."""
+        names = ("tokens", "contextual", "fixed", "query", "queried_pair", "contextual_count", "fixed_present")
+        return {name: getattr(self, name) for name in names}
+
+
+def concatenate(parts: list[Trials]) -> Trials:
+    """Trials one after the other; ValueError for an empty list."""
+    if not parts:
+        raise ValueError("there are no trials to concatenate; give at least one batch")
+    first = parts[0]
+    names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), np.ndarray)]
+    return replace(first, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
