@@ -22,7 +22,7 @@ def contribution(
     z: Float[torch.Tensor, "batch pos d_head"], w_o: Float[torch.Tensor, "d_head d_model"]
 ) -> Float[torch.Tensor, "batch pos d_model"]:
     """What one head writes to the residual stream: hook_z · W_O (b_O belongs to no head)."""
-    return z @ w_o
+    return z.contiguous() @ w_o.contiguous()
 
 
 def hooks_of(edit: Edit, model: Hooked) -> list[NamedHook]:

@@ -19,7 +19,10 @@ class HookNeverFiredError(RuntimeError):
 
 @contextmanager
 def installed(model: Hooked, hooks: Sequence[NamedHook]) -> Iterator[None]:
-    """The model with `hooks` in place; ValueError for a hook it does not have, HookNeverFiredError for one not reached."""
+    """The model with `hooks` in place while the block runs.
+
+    Raises ValueError for a hook that the model does not have, HookNeverFiredError for one that was not reached.
+    """
     missing = [name for name, _ in hooks if name not in model.hook_dict]
     if missing:
         raise ValueError(f"hook '{missing[0]}' does not exist in this model; see model.hook_dict for its names")

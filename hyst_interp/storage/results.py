@@ -32,3 +32,11 @@ def read_results(path: Path) -> xr.Dataset:
     if dataset.attrs.get("schema") != SCHEMA:
         raise UserError(f"results '{path}' have schema '{dataset.attrs.get('schema')}', expected '{SCHEMA}'.")
     return dataset
+
+
+def read_all(directory: Path) -> dict[str, xr.Dataset]:
+    """Every Dataset of a results directory by file name without `.nc`; UserError where there is none."""
+    files = sorted(directory.glob("*.nc"))
+    if not files:
+        raise UserError(f"'{directory}' holds no results; finish the run with 'hyst-interp reproduce --resume'.")
+    return {path.stem: read_results(path) for path in files}

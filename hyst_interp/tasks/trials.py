@@ -5,7 +5,6 @@ was made) its corrupted prompt. Rows are independent, so a slice of trials is ag
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -49,7 +48,7 @@ class Trials:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def take(self, index: slice | np.ndarray) -> Self:
+    def take(self, index: slice | np.ndarray) -> "Trials":
         """The trials at `index` (a slice, indices, or a mask), every array alike."""
         arrays = {f.name: getattr(self, f.name) for f in fields(self)}
         return replace(self, **{k: v[index] for k, v in arrays.items() if isinstance(v, np.ndarray)})

@@ -1,0 +1,177 @@
+"""Gap attenuation: replace components in both histories, and see how much of the gap goes.
+
+For a mean reference, both networks get the component's output replaced, and the gap is measured again:
+logits moved = gap − gap after. For a donor, each network gets what the *other* history's component writes on the same
+trial: from above into below and from below into above; the headline is the mean of the two directions, half their
+difference is the interaction. The attenuation is the ratio of logits moved to the gap, unclipped.
+
+A replacement at the query takes a network away from where it was trained, so every row also says how far: the answer
+mass P(c) + P(f), and the mean margin, after it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from hyst_interp.comparison.gap import behaviour
+from hyst_interp.comparison.pair_data import PairData
+from hyst_interp.errors import UserError
+from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.interventions.edit import Reference
+from hyst_interp.interventions.references import (
+    Means,
+    edits_for,
+    means,
+    own_mean,
+    query_only,
+    stream_mean,
+    written_by,
+)
+from hyst_interp.interventions.sweep import sweep
+from hyst_interp.model.hooked import Hooked
+from hyst_interp.readout import chunks
+from hyst_interp.sites import Component, ComponentSet
+from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
+from hyst_interp.tasks.trials import Trials
+
+Plan = Mapping[str, Sequence[ComponentSet]]
+"""Reference → sets whose outputs it replaces."""
+
+
+def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: float = 1.0) -> xr.Dataset:
+    """Every set of `plan` replaced by its reference: margins and answer mass before and after, per trial.
+
+    Dims (branch, trial) for `margin`; (row, branch, trial) for `margin_after` and `answer_mass`; the coordinates
+    `components` and `reference` name the rows. Raises UserError for anchor means without an anchor.
+    """
+    if "anchor-mean" in plan and pair.anchor is None:
+        raise UserError("reference 'anchor-mean' needs the anchor; pass --anchor with its checkpoint.")
+    rows = [(reference, one) for reference, sets in plan.items() for one in sets]
+    members = frozenset(c for _, one in rows for c in one.members)
+    models = {"below": pair.below, "above": pair.above}
+    where = query_only(pair.trials.tokens.shape[1]) if positions == "query" else None
+    averages = _averages(pair, set(plan), members)
+    before = {branch: behaviour(model, pair.trials) for branch, model in models.items()}
+    shape = (len(rows), len(BRANCHES), len(pair.trials))
+    margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    for part in chunks(len(pair.trials)):
+        trials = pair.trials.take(part)
+        for index, branch in enumerate(BRANCHES):
+            other = models[BRANCHES[1 - index]]
+            table = _references(branch, averages, other, trials, members, donor="donor" in plan)
+            cells = [edits_for(one.members, table[reference], where, strength) for reference, one in rows]
+            found = sweep(models[branch], trials, cells)
+            margin[:, index, part] = found["margin"]
+            mass[:, index, part] = found["p_contextual"] + found["p_fixed"]
+    return xr.Dataset(
+        {
+            "margin": (
+                ("branch", "trial"),
+                np.stack([before[branch]["margin"] for branch in BRANCHES]),
+                {"units": "logits", "method": "margin before any replacement"},
+            ),
+            "margin_after": (
+                ("row", "branch", "trial"),
+                margin,
+                {"units": "logits", "method": "margin with the set's outputs replaced"},
+            ),
+            "answer_mass": (
+                ("row", "branch", "trial"),
+                mass,
+                {"units": "probability", "method": "P(contextual) + P(fixed) with the set's outputs replaced"},
+            ),
+        },
+        coords={
+            "branch": list(BRANCHES),
+            "components": ("row", [one.name for _, one in rows]),
+            "reference": ("row", [reference for reference, _ in rows]),
+        },
+        attrs={"positions": positions, "strength": strength, "inputs": len(pair.inputs)},
+    )
+
+
+def _averages(pair: PairData, references: set[str], members: frozenset[Component]) -> dict[str, Means]:
+    """The means that the references need, by branch (and `anchor`)."""
+    averages: dict[str, Means] = {}
+    if references & {"own-mean", "pooled-mean"}:
+        averages = {
+            "below": means(pair.below, pair.inputs, members),
+            "above": means(pair.above, pair.inputs, members),
+        }
+    if "anchor-mean" in references and pair.anchor is not None:
+        averages["anchor"] = means(pair.anchor, pair.inputs, members)
+    return averages
+
+
+def _references(
+    branch: str,
+    averages: dict[str, Means],
+    other: Hooked,
+    trials: Trials,
+    members: frozenset[Component],
+    donor: bool,
+) -> dict[str, dict[Component, Reference]]:
+    """Reference → component → what is put into the network of `branch` on these trials."""
+    table: dict[str, dict[Component, Reference]] = {}
+    if branch in averages:
+        table["own-mean"] = {c: own_mean(c, averages[branch]) for c in members}
+        pooled = (averages["below"], averages["above"])
+        table["pooled-mean"] = {c: stream_mean(c, *pooled) for c in members}
+    if "anchor" in averages:
+        table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
+    if donor:
+        written = written_by(other, torch.from_numpy(trials.tokens), members)
+        table["donor"] = {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
+    return table
+
+
+def logits_moved(found: xr.Dataset) -> xr.Dataset:
+    """Per row and trial (other dims kept): `gap`, `moved`, `gap_after`, and for donors `into_below`, `into_above`.
+
+    For means, moved = gap − gap_after. For donors, moved is the mean of the two directions; gap_after = gap − moved.
+    """
+    before = found["margin"].astype("float64")
+    after = found["margin_after"].astype("float64")
+    below, above = before.sel(branch="below", drop=True), before.sel(branch="above", drop=True)
+    below_after, above_after = after.sel(branch="below", drop=True), after.sel(branch="above", drop=True)
+    gap = below - above
+    into_below, into_above = below - below_after, above_after - above
+    donor = found["reference"] == "donor"
+    moved = xr.where(donor, (into_below + into_above) / 2, gap - (below_after - above_after))
+    return xr.Dataset(
+        {"gap": gap, "moved": moved, "gap_after": gap - moved}
+        | {"into_below": into_below.where(donor), "into_above": into_above.where(donor)}
+    )
+
+
+def row_estimates(found: xr.Dataset) -> list[dict[str, str | Estimate]]:
+    """The rows of one pair as estimates over trials: logits moved, gap after, attenuation, answer mass, margins after.
+
+    For donors also both directions and their interaction (half the difference).
+    """
+    moved = logits_moved(found)
+    mass = found["answer_mass"].astype("float64").mean("branch")
+    gap = moved["gap"].values
+    rows: list[dict[str, str | Estimate]] = []
+    for index in range(found.sizes["row"]):
+        one = moved.isel(row=index)
+        row: dict[str, str | Estimate] = {
+            "components": str(found["components"].values[index]),
+            "reference": str(found["reference"].values[index]),
+            "logits_moved": over_trials(one["moved"].values, "logits"),
+            "gap_after": over_trials(one["gap_after"].values, "logits"),
+            "attenuation": ratio_of_means(one["moved"].values, gap, unit="share of the gap", over="trials"),
+            "answer_mass": over_trials(mass.values[index], "probability"),
+        }
+        for branch in BRANCHES:
+            after = found["margin_after"].isel(row=index).sel(branch=branch)
+            row[f"margin_after_{branch}"] = over_trials(after.values.astype(np.float64), "logits")
+        if row["reference"] == "donor":
+            row["into_below"] = over_trials(one["into_below"].values, "logits")
+            row["into_above"] = over_trials(one["into_above"].values, "logits")
+            half = (one["into_below"].values - one["into_above"].values) / 2
+            row["interaction"] = over_trials(half, "logits")
+        rows.append(row)
+    return rows

@@ -1,0 +1,39 @@
+"""Two histories side by side: everything that a comparison needs, and no files."""
+
+from dataclasses import dataclass
+
+from hyst_interp.config import SetUp
+from hyst_interp.model.hooked import Hooked
+from hyst_interp.sites import ComponentSet, parse_sets
+from hyst_interp.streams import Stream
+from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.trials import Trials
+
+
+@dataclass(frozen=True)
+class PairData:
+    """The two networks of a pair, the trials that they are compared on, and the inputs that means are taken over."""
+
+    below: Hooked
+    above: Hooked
+    trials: Trials
+    """Conflict trials, the same for both."""
+    inputs: Trials
+    """Trials of the input distribution, disjoint from `trials`."""
+    anchor: Hooked | None = None
+    """The common ancestor, for anchor means."""
+
+    def sets(self, text: str) -> tuple[ComponentSet, ...]:
+        """Component sets of this model (`each`, `heads`, `L0H1+L1MLP`, …); UserError for one that it lacks."""
+        cfg = self.below.cfg
+        return parse_sets(text, cfg.n_layers, cfg.n_heads, not cfg.attn_only)
+
+
+def evaluation_trials(setup: SetUp, n: int, seed: int | None = None, conflict: bool = True) -> Trials:
+    """The first `n` evaluation trials; by default of the training seed's own stream, so that studies can be redone."""
+    return task_of(setup).trials(Stream("evaluation", setup.seed if seed is None else seed), n, conflict)
+
+
+def mean_inputs(setup: SetUp, n: int, seed: int | None = None) -> Trials:
+    """The first `n` trials of the input distribution for means, from a stream of their own."""
+    return task_of(setup).trials(Stream("means", setup.seed if seed is None else seed), n, conflict=False)

@@ -1,0 +1,66 @@
+"""Fixtures that many tests share: a small set-up, and one short pair of histories made in this process.
+
+Array shapes in signatures are checked at run time in tests only (jaxtyping with beartype).
+"""
+
+from jaxtyping import install_import_hook
+
+hook = install_import_hook("hyst_interp", "beartype.beartype")
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+from hyst_interp.comparison.pair_data import PairData, evaluation_trials, mean_inputs  # noqa: E402
+from hyst_interp.config import (  # noqa: E402
+    ModelConfig,
+    OptimizerConfig,
+    ScheduleConfig,
+    SetUp,
+    TaskConfig,
+    TrainingConfig,
+)
+from hyst_interp.history.advance import advance  # noqa: E402
+from hyst_interp.history.schedule import hold_schedule, paired_schedules  # noqa: E402
+from hyst_interp.history.state import TrainingState, fork, initial_state  # noqa: E402
+
+torch.set_num_threads(1)
+
+SMALL = SetUp(
+    seed=100,
+    p0=0.5,
+    task=TaskConfig(n_keys=6, n_values=7, n_pairs=3),
+    model=ModelConfig(d_model=32, n_heads=2, d_mlp=48),
+    training=TrainingConfig(batch_size=32, optimizer=OptimizerConfig(lr=3e-3)),
+)
+
+
+@pytest.fixture(scope="session")
+def small_setup() -> SetUp:
+    """6 keys, 7 values, 3 pairs; 2 layers, 2 heads, d_model 32."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def small_anchor(small_setup: SetUp) -> TrainingState:
+    """300 updates at p0 from initialisation: it answers, but no convergence is claimed."""
+    schedule = hold_schedule(300, small_setup.p0)
+    return advance(initial_state(small_setup), schedule)
+
+
+@pytest.fixture(scope="session")
+def small_branches(small_anchor: TrainingState) -> dict[str, TrainingState]:
+    """Both branches on arrival, δ 0.4, 2 levels, dwell 5."""
+    schedules = paired_schedules(ScheduleConfig(levels=2, dwell=5), small_anchor.setup.p0)
+    return {branch: advance(fork(small_anchor, branch, 0), schedule) for branch, schedule in schedules.items()}
+
+
+@pytest.fixture(scope="session")
+def small_pair(small_setup: SetUp, small_anchor: TrainingState, small_branches: dict[str, TrainingState]) -> PairData:
+    """The two networks on 192 conflict trials, means over 512 inputs, and the anchor."""
+    return PairData(
+        small_branches["below"].model(),
+        small_branches["above"].model(),
+        evaluation_trials(small_setup, 192),
+        mean_inputs(small_setup, 512),
+        small_anchor.model(),
+    )
