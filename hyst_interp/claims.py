@@ -62,7 +62,15 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready row: quantity, paper, the estimate's keys, verdict, calibrated."""
         head = {"key": self.key, "quantity": self.quantity, "paper": self.paper}
-        return head | self.estimate.to_dict() | {"verdict": self.verdict, "calibrated": self.calibrated}
+        tail = {"verdict": self.verdict, "calibrated": self.calibrated, "rule": self.rule}
+        return head | self.estimate.to_dict() | tail
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> "Row":
+        """The row that `to_dict` wrote."""
+        own = {name: row[name] for name in ("key", "quantity", "paper", "rule", "verdict", "calibrated")}
+        names = ("estimate", "low", "high", "level", "method", "unit", "n", "reason", "shape")
+        return cls(estimate=Estimate(**{name: row[name] for name in names if name in row}), **own)
 
 
 def _sign(estimate: Estimate, sign: int) -> Verdict:

@@ -98,8 +98,8 @@ class StudyConfig(Frozen):
     patching: PatchingConfig = PatchingConfig()
     attenuation: AttenuationConfig = AttenuationConfig()
     claims: ClaimsConfig = ClaimsConfig()
-    save_optimizer: tuple[Literal["anchor", "hold-000", "later-holds"], ...] = ("anchor", "hold-000")
-    """Checkpoints that keep the optimizer's moments; the others keep weights alone."""
+    save_optimizer: tuple[Literal["hold-000", "later-holds"], ...] = ("hold-000",)
+    """Checkpoints of branches that keep the optimizer's moments (an anchor always does); others keep weights alone."""
 
     @model_validator(mode="after")
     def _possible(self) -> "StudyConfig":

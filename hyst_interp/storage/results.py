@@ -26,7 +26,7 @@ def read_results(path: Path) -> xr.Dataset:
     if not path.is_file():
         raise UserError(f"results '{path}' do not exist; finish the run with 'hyst-interp reproduce --resume'.")
     try:
-        dataset = xr.load_dataset(path, engine="h5netcdf")
+        dataset = xr.load_dataset(path, engine="h5netcdf", decode_times=False)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"results '{path}' cannot be read ({error}); remove the file and resume the run.") from None
     if dataset.attrs.get("schema") != SCHEMA:

@@ -1,0 +1,100 @@
+"""The plan of a study: which stages there are, what each needs, and the hash of everything that it depends on.
+
+Pure: no files, no clocks, no tensors. A stage's hash covers its own part of the configuration and the hashes of the
+stages that it reads from, so a stage whose directory records the planned hash need not run again.
+"""
+
+from dataclasses import dataclass
+
+from hyst_interp.config import SetUp, StudyConfig
+from hyst_interp.config.frozen import digest
+
+BRANCHES = ("below", "above")
+RECIPE = 1
+"""Raised when a stage's code comes to mean something else, so that older directories no longer count as done."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One unit of work with a directory of its own."""
+
+    kind: str
+    directory: str
+    """Where its results stand, relative to the run."""
+    digest: str
+    """SHA-256 of all that it depends on."""
+    needs: tuple[str, ...] = ()
+    """Directories of the stages that must be done before it."""
+    seed: int = -1
+    order: int = -1
+    branch: str = ""
+
+    @property
+    def title(self) -> str:
+        """The stage in a few words, for progress and log."""
+        words = [self.kind]
+        if self.seed >= 0:
+            words.append(f"seed {self.seed}")
+        if self.order >= 0:
+            words.append(f"order {self.order}")
+        if self.branch:
+            words.append(f"from {self.branch}")
+        return " ".join(words)
+
+
+def setup_of(study: StudyConfig, seed: int) -> SetUp:
+    """What one seed of the study is trained on, and how."""
+    return SetUp(seed=seed, p0=study.p0, task=study.task, model=study.model, training=study.training)
+
+
+def schedule_positions(study: StudyConfig) -> tuple[int, ...]:
+    """Positions along the schedule at which margins are measured, its start and end included."""
+    length = 4 * study.schedule.levels * study.schedule.dwell
+    return (*range(0, length, study.behaviour.every), length)
+
+
+def hold_positions(study: StudyConfig) -> tuple[int, ...]:
+    """Updates after arrival at which margins are measured, every hold but 0 included."""
+    last = study.holds[-1]
+    return tuple(sorted({h for h in (*study.behaviour.hold_positions, *study.holds) if 0 < h <= last}))
+
+
+def plan(study: StudyConfig) -> tuple[Stage, ...]:
+    """Every stage of a study, each after those that it needs."""
+    config = study.to_json()
+
+    def stage(kind: str, directory: str, parts: tuple[str, ...], parents: tuple[Stage, ...], **place) -> Stage:
+        content = {
+            "recipe": RECIPE,
+            "kind": kind,
+            "place": place,
+            "config": {part: config[part] for part in parts},
+            "needs": [parent.digest for parent in parents],
+        }
+        return Stage(kind, directory, digest(content), tuple(parent.directory for parent in parents), **place)
+
+    stages: list[Stage] = []
+    measured: list[Stage] = []
+    for seed in study.seeds:
+        trained = ("p0", "task", "model", "training")
+        anchor = stage("anchor", f"seed-{seed}/anchor", trained, (), seed=seed)
+        stages.append(anchor)
+        measured.append(anchor)
+        for order in range(study.orders):
+            here = f"seed-{seed}/order-{order}"
+            parts = ("schedule", "holds", "behaviour", "save_optimizer")
+            branches = tuple(
+                stage("branch", f"{here}/{branch}", parts, (anchor,), seed=seed, order=order, branch=branch)
+                for branch in BRANCHES
+            )
+            kinds = ["behaviour", "attenuation", *(["patching"] if order < study.patching.orders else [])]
+            results = tuple(
+                stage(
+                    kind, f"{here}/results/{kind}", (kind, "attenuation"), (anchor, *branches), seed=seed, order=order
+                )
+                for kind in kinds
+            )
+            stages.extend((*branches, *results))
+            measured.extend((*branches, *results))
+    collected = stage("collect", "results", ("seeds", "name", "claims"), tuple(measured))
+    return (*stages, collected, stage("report", "figures", (), (collected,)))
