@@ -1,0 +1,64 @@
+"""The plan: every stage after its needs, hashes that follow the configuration, and nothing twice."""
+
+import pytest
+
+from hyst_interp.config.study import StudyConfig, load_study
+from hyst_interp.study.plan import Stage, hold_positions, plan, schedule_positions
+
+TINY = load_study("tiny")
+
+
+def by_directory(study: StudyConfig) -> dict[str, Stage]:
+    return {stage.directory: stage for stage in plan(study)}
+
+
+def test_every_stage_comes_after_what_it_needs_and_has_its_own_directory() -> None:
+    seen: set[str] = set()
+    for stage in plan(TINY):
+        assert seen.issuperset(stage.needs)
+        assert stage.directory not in seen
+        seen.add(stage.directory)
+
+
+def test_counts_follow_seeds_and_orders() -> None:
+    kinds = [stage.kind for stage in plan(TINY.replace(seeds=[3, 5, 8]))]
+    assert kinds.count("anchor") == 3
+    assert kinds.count("branch") == 3 * TINY.orders * 2
+    assert kinds.count("patching") == 3 * TINY.patching.orders
+    assert kinds[-2:] == ["collect", "report"]
+
+
+def test_the_plan_is_a_pure_function_of_the_study() -> None:
+    assert plan(TINY) == plan(load_study("tiny"))
+
+
+@pytest.mark.parametrize(
+    ("change", "moved", "kept"),
+    [
+        ({"schedule": {"delta": 0.3, "levels": 2, "dwell": 5}}, "seed-0/order-0/below", "seed-0/anchor"),
+        ({"patching": {"trials": 65}}, "seed-0/order-0/results/patching", "seed-0/order-0/below"),
+        ({"patching": {"trials": 65}}, "results", "seed-0/order-0/results/attenuation"),
+        ({"training": {"batch_size": 16}}, "seed-0/anchor", ""),
+        ({"seeds": [0]}, "results", "seed-0/order-0/results/behaviour"),
+    ],
+)
+def test_a_change_moves_the_hashes_that_depend_on_it_and_no_others(change: dict, moved: str, kept: str) -> None:
+    before, after = by_directory(TINY), by_directory(TINY.replace(**change))
+    assert before[moved].digest != after[moved].digest
+    assert not kept or before[kept].digest == after[kept].digest
+
+
+def test_seeds_and_orders_have_hashes_of_their_own() -> None:
+    digests = [stage.digest for stage in plan(TINY)]
+    assert len(set(digests)) == len(digests)
+
+
+def test_positions_hold_both_ends_of_the_schedule_and_every_hold() -> None:
+    paper = load_study("paper")
+    along, held = schedule_positions(paper), hold_positions(paper)
+    assert along[0] == 0
+    assert along[-1] == 4 * paper.schedule.levels * paper.schedule.dwell
+    assert list(along) == sorted(set(along))
+    assert set(paper.holds) - {0} <= set(held)
+    assert max(held) == max(paper.holds)
+    assert 30 <= len(along) <= 50
