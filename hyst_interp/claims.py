@@ -96,6 +96,14 @@ def _positive(found: Evidence) -> int:
     return int((found.gap_at_hold[0] > 0).sum())
 
 
+def _same_sign_verdict(found: Evidence, estimate: Estimate) -> Verdict:
+    """A gap of exactly 0 has no sign: it cannot agree, and it does not count against the paper."""
+    positive, signed = _positive(found), int(np.count_nonzero(found.gap_at_hold[0]))
+    if positive == len(found.seeds):
+        return "agrees"
+    return "differs" if signed and 2 * positive <= signed else "undetermined"
+
+
 def _sign_flip_p(found: Evidence) -> Estimate:
     test = sign_flip(found.gap_at_hold[0])
     reason = f"a p-value has no interval; the smallest that {test.n} seeds can give is {test.smallest:.4g}"
@@ -165,9 +173,9 @@ CLAIMS: tuple[Claim, ...] = (
         "same-sign",
         "seeds with a positive gap on arrival",
         "5 of 5",
-        "agrees if every seed is positive, differs if at most half are; interval: exact binomial",
+        "agrees if every seed is positive, differs if at most half of those with a sign are; interval: exact binomial",
         lambda found: binomial(_positive(found), len(found.seeds)),
-        lambda found, estimate: _majority(_positive(found), len(found.seeds)),
+        _same_sign_verdict,
     ),
     Claim(
         "sign-flip",

@@ -48,7 +48,8 @@ def free_cells(site: str, twin: str, axis: str, array: xr.DataArray) -> xr.DataA
     """A mask over a map's cells: False where the value is fixed by construction or cut off by causality.
 
     Left out: the layer-0 residual stream (the prompt itself), the final residual stream (only the query is read, and
-    it gives the donor's logits), last-layer components away from the query, and roles before the first changed token.
+    it gives the donor's logits), last-layer components away from the query, and roles and positions before the first
+    changed token: the first position is a key, so no value twin changes it, and its attention pattern never varies.
     """
     place = "role" if axis == "role" else "pos"
     n_rows = array.sizes["layer"]
@@ -61,10 +62,12 @@ def free_cells(site: str, twin: str, axis: str, array: xr.DataArray) -> xr.DataA
         free = free & ((layer != n_rows - 1) | query)
     if axis == "role" and twin in ("value", "query"):
         before = ROLES[: ROLES.index("its value")] if twin == "value" else [r for r in ROLES if r != "query"]
-        free = free & ~array[place].isin(list(before))
-    if site == "mlp_out" or site == "resid_pre" or twin != "query":
-        return free
-    return free & query
+        return free & ~array[place].isin(list(before))
+    if axis == "position" and twin == "query":
+        return free & query
+    if axis == "position" and (twin == "value" or site == "pattern"):
+        return free & (array[place] != array[place][0])
+    return free
 
 
 def flat(maps: list[xr.DataArray]) -> np.ndarray:

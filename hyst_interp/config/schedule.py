@@ -43,7 +43,7 @@ class ScheduleConfig(Frozen):
         if self.excursion == "probability":
             return p0 + offset
         odds = math.log(p0 / (1 - p0)) + offset
-        return 1 / (1 + math.exp(-odds))
+        return 1 / (1 + math.exp(min(-odds, 700.0)))  # beyond, exp overflows
 
     def refuse_impossible(self, p0: float) -> None:
         """Raise ValueError where the excursions would leave the allowed mixtures."""

@@ -114,6 +114,10 @@ class StudyConfig(Frozen):
             )
         if any(hold < 1 for hold in self.behaviour.hold_positions):
             raise ValueError(f"hold_positions are {list(self.behaviour.hold_positions)}; use numbers from 1 up")
+        if not {"resid_pre", "result"} <= set(self.patching.sites):
+            raise ValueError(f"patching.sites are {list(self.patching.sites)}; the claims need resid_pre and result")
+        if "heads" not in self.attenuation.arrival.get("own-mean", ()):
+            raise ValueError("attenuation.arrival has no own-mean of 'heads', which the claims need; add it")
         for sets in (self.attenuation.arrival, self.attenuation.holds):
             for reference, names in sets.items():
                 if reference not in REFERENCES:
@@ -152,7 +156,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise UserError(f"seeds '{text}' cannot be read; write 0-4, 3, or 0-2,7.")
         seeds.extend(range(int(first), int(last if dash else first) + 1))
     if len(set(seeds)) != len(seeds):

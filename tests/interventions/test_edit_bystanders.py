@@ -129,7 +129,7 @@ def test_every_call_leaves_the_model_as_it_found_it(network, twins, user):
 def test_an_error_inside_the_forward_leaves_the_model_as_it_was(network, tokens, user):
     before = state(network)
     wrong = Edit(Site("mlp_out", 0), Reference(torch.ones(31), False))
-    with pytest.raises(RuntimeError, match="expand|size"):
+    with pytest.raises(RuntimeError, match=r"expand|size"):
         run(network, tokens, [EDITS["resid_pre"], wrong])
     assert state(network) == before
     with pytest.raises(KeyError), installed(network, hooks_of(EDITS["mlp_out"], network)):

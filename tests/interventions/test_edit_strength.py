@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformer_lens.utils import get_act_name
+from transformer_lens.utilities import get_act_name
 
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.hooks import contribution, hooks_of
@@ -154,7 +154,9 @@ def test_the_bias_stays_where_all_heads_of_a_layer_write_nothing(small_setup, ne
     nothing = Reference(torch.zeros(16 if frame == "site" else 32), False, frame)
     query, name = np.arange(7) == 6, get_act_name("attn_out", layer)
     before = capture(model, tokens, [name])[1][name]
-    hooks = [hook for head in (0, 1) for hook in hooks_of(Edit(Site("result", layer, head), nothing, 1.0, query), model)]
+    hooks = [
+        hook for head in (0, 1) for hook in hooks_of(Edit(Site("result", layer, head), nothing, 1.0, query), model)
+    ]
     with installed(model, hooks):
         found = capture(model, tokens, [name])[1][name]
     torch.testing.assert_close(found[:, -1], bias.expand(7, 32), rtol=0, atol=1e-5)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformer_lens.utils import get_act_name
+from transformer_lens.utilities import get_act_name
 
 from hyst_interp.interventions import references
 from hyst_interp.interventions.edit import Reference
