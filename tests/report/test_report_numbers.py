@@ -1,0 +1,125 @@
+"""What the report adds up: bands, strata, likeness, and replacements over seeds, against plain loops."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from hyst_interp.comparison.bands import as_arrays, band, over_seeds
+from hyst_interp.comparison.courses import best_margin, branch_margins, mixtures
+from hyst_interp.comparison.likeness import NEAREST, likeness
+from hyst_interp.comparison.mean_maps import history_maps
+from hyst_interp.comparison.replacements import replacement_gap, replacement_rows
+from hyst_interp.comparison.strata import gap_by_stratum, share_by_stratum
+from hyst_interp.history.schedule import paired_schedules
+from hyst_interp.statistics import student_t, undefined
+from hyst_interp.storage.results import read_all
+
+
+@pytest.fixture(scope="module")
+def merged(planted_run):
+    study, root = planted_run()
+    return study, read_all(root / "results")
+
+
+def test_a_band_is_student_t_cell_by_cell():
+    values = np.random.default_rng(5).normal(size=(3, 4, 2))
+    array = xr.DataArray(
+        values, {"hold": [0, 25, 100], "seed": [9, 1, 4, 2], "branch": ["below", "above"]}, ("hold", "seed", "branch")
+    )
+    found = band(array)
+    for hold in range(3):
+        for branch in range(2):
+            expected = student_t(values[hold, :, branch], "logits")
+            cell = found.isel(hold=hold, branch=branch)
+            assert [float(cell[name]) for name in ("estimate", "low", "high")] == pytest.approx(
+                [expected.estimate, expected.low, expected.high]
+            )
+    assert list(found["branch"].values) == ["below", "above"]
+    with pytest.raises(ValueError, match="hold"):
+        over_seeds(array)
+
+
+def test_what_is_undefined_is_drawn_as_nothing():
+    found = as_arrays([undefined("planted", "logits", 0)], "row")
+    assert all(np.isnan(found[name]).all() for name in ("estimate", "low", "high"))
+
+
+def test_strata_are_plain_means_over_their_trials(merged):
+    study, results = merged
+    behaviour = results["behaviour"]
+    margin = behaviour["margin"].values.astype(float)
+    present = behaviour["fixed_present"].values == 1
+    found = gap_by_stratum(behaviour)["fixed answer in the prompt"]
+    for s in range(len(study.seeds)):
+        gaps = margin[s, :, :, 0] - margin[s, :, :, 1]
+        np.testing.assert_allclose(found.isel(seed=s), gaps[:, :, present[s]].mean(-1).mean(0), atol=1e-12)
+    shares = share_by_stratum(behaviour)
+    assert shares["fixed answer in the prompt"] + shares["fixed answer absent"] == pytest.approx(1)
+
+
+def test_best_margins_stand_beside_the_margins(merged):
+    _, results = merged
+    margins = branch_margins(results["trajectory"])
+    p = results["trajectory"]["p"].values
+    np.testing.assert_allclose(margins["best_margin"], np.log(p / (1 - p)))
+    np.testing.assert_allclose(best_margin(np.array([0.5, 0.9])), [0, np.log(9)], atol=1e-12)
+
+
+def test_mixtures_are_the_schedules_and_then_home(merged):
+    study, _ = merged
+    schedules = {str(name): one for name, one in paired_schedules(study.schedule, study.p0).items()}
+    found = mixtures(schedules, after=3)
+    np.testing.assert_array_equal(found.sel(branch="above")[:-3], schedules["above"].p)
+    assert (found[:, -3:] == study.p0).all()
+
+
+def test_a_map_is_like_itself_and_the_floor_claims_no_interval(merged):
+    _, results = merged
+    found = results["patching-result"]
+    same = found.copy()
+    same["effect"] = (
+        xr.concat([found["effect"].sel(branch="below")] * 2, dim="branch")
+        .assign_coords(branch=["below", "above"])
+        .transpose(*found["effect"].dims)
+    )
+    alike = likeness(same)
+    assert alike.correlation("histories").estimate == pytest.approx(1)
+    assert float(alike.unlikeness().sel(kind="histories").max()) == NEAREST
+    assert alike.distance("histories").estimate == pytest.approx(0)
+    floor = alike.correlation("floor")
+    assert floor.low is None
+    assert "not independent" in floor.reason
+
+
+def test_one_seed_has_no_floor_and_one_order_no_ceiling(merged):
+    _, results = merged
+    alone = likeness(results["patching-resid_pre"].isel(seed=[0], order=[0]))
+    assert alone.correlation("floor").estimate is None
+    assert alone.correlation("ceiling").estimate is None
+    assert alone.unlikeness().sel(kind="floor").isnull().all()
+
+
+def test_replacements_over_seeds_are_plain_means(merged):
+    _, results = merged
+    found = results["attenuation-hold-000"]
+    before, after = found["margin"].astype(float), found["margin_after"].astype(float)
+    gap = (before.sel(branch="below") - before.sel(branch="above")).mean(["order", "trial"])
+    left = (after.sel(branch="below") - after.sel(branch="above")).mean(["order", "trial"])
+    assert replacement_gap(found).estimate == pytest.approx(float(gap.mean()))
+    rows = replacement_rows(found)
+    for index, row in enumerate(rows):
+        kept = float(left.isel(row=index).mean())
+        if row["reference"] == "donor":  # two directions, each on its own: the mean of what they move
+            kept = (kept + float(gap.mean())) / 2
+        assert row["gap_after"].estimate == pytest.approx(kept)
+        assert row["logits_moved"].n == gap.sizes["seed"]
+        assert ("interaction" in row) == (row["reference"] == "donor")
+
+
+def test_maps_of_several_seeds_are_their_mean(merged):
+    study, results = merged
+    found = results["patching-resid_pre"]
+    for index, array in enumerate(history_maps(found, study.seeds)):
+        effect = found["effect"].astype(float).isel(twin=index).mean(["seed", "order", "trial"])
+        np.testing.assert_allclose(array.sel(history="below"), effect.sel(branch="below"))
+        assert array.attrs["twin"] == str(found["twin"].values[index])
