@@ -18,7 +18,7 @@ REFERENCES = ("own-mean", "pooled-mean", "donor", "anchor-mean")
 ROLES = ("queried key", "its value", "other keys", "other values", "query")
 """Parts that positions play in a recall prompt, in reading order."""
 
-_COMPONENT = re.compile(r"^L(\d+)(?:H(\d+)|MLP)$")
+_COMPONENT = re.compile(r"L(\d+)(?:H(\d+)|MLP)")
 
 
 @dataclass(frozen=True, order=True)
@@ -39,7 +39,7 @@ class Component:
 
 def component(text: str) -> Component:
     """`L1H3` or `L0MLP` as a Component; UserError for any other text."""
-    match = _COMPONENT.match(text)
+    match = _COMPONENT.fullmatch(text)
     if not match:
         raise UserError(f"component '{text}' cannot be read; write a head as L1H3 or an MLP as L0MLP.")
     return Component(int(match[1]), int(match[2]) if match[2] is not None else -1)

@@ -53,7 +53,7 @@ def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> 
             weights={name: parameter.detach().clone() for name, parameter in parameters.items()},
             moments=read_moments(optimizer, parameters),
             step=state.step + done,
-            position=state.position + done,
+            position=0 if state.branch is None else state.position + done,
             tau=None if since is None else int(since),
         )
 

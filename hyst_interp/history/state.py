@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
-from transformer_lens import HookedTransformer
 
 from hyst_interp.config import SetUp
 from hyst_interp.config.frozen import canonical_json
 from hyst_interp.history.optimizer import Moments
-from hyst_interp.model.build import Weights, initial_weights, model_of
+from hyst_interp.model.build import HookedTransformer, Weights, initial_weights, model_of
 from hyst_interp.streams import Stream
 
 
@@ -47,7 +46,10 @@ class TrainingState:
         return tensors_hash(self.weights)
 
     def hash(self) -> str:
-        """SHA-256 of the weights, the moments, the step and the position: two states continue alike iff it is equal."""
+        """SHA-256 of weights, moments, step, position, and set-up; on the same data, equal hashes continue alike.
+
+        Branch and order are left out, so that the branches of an exact null are equal, as are fresh forks of an anchor.
+        """
         moments = {f"{name}/{key}": value for name, state in self.moments.items() for key, value in state.items()}
         clock = {"step": self.step, "position": self.position, "setup": self.setup.to_json()}
         text = self.weights_hash() + tensors_hash(moments) + canonical_json(clock)

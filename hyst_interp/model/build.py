@@ -14,6 +14,8 @@ from transformer_lens import HookedTransformer, HookedTransformerConfig
 from hyst_interp.config import ModelConfig, SetUp
 from hyst_interp.streams import Stream
 
+__all__ = ["HookedTransformer", "Weights", "empty_model", "initial_weights", "model_from", "model_of"]
+
 Weights = Mapping[str, torch.Tensor]
 """Parameters by their TransformerLens names (`blocks.0.attn.W_Q`, …)."""
 

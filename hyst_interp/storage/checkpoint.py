@@ -12,11 +12,10 @@ from pathlib import Path
 import safetensors
 import safetensors.torch
 import torch
-from transformer_lens import HookedTransformer
 
 from hyst_interp.errors import UserError
 from hyst_interp.history.state import TrainingState, tensors_hash
-from hyst_interp.model.build import model_of
+from hyst_interp.model.build import HookedTransformer, model_of
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.manifest import (
     MANIFEST,
@@ -56,8 +55,14 @@ class Checkpoint:
         return self.manifest.provenance
 
     def model(self) -> HookedTransformer:
-        """The network as an ordinary HookedTransformer, weights as they were trained (nothing folded or centred)."""
-        return model_of(self.manifest.setup, self.weights)
+        """The network as an ordinary HookedTransformer, weights as they were trained (nothing folded or centred).
+
+        Raises UserError where the weights do not have the shape that the manifest says.
+        """
+        try:
+            return model_of(self.manifest.setup, self.weights)
+        except ValueError as error:
+            raise UserError(f"checkpoint '{self.directory}': {error}; make the checkpoint again.") from None
 
     def state(self) -> TrainingState:
         """The training state, to continue from; UserError where the optimizer was not saved."""
@@ -136,7 +141,7 @@ def load(path: str | Path) -> Checkpoint:
     if flat is not None:
         moments = {}
         for name, value in flat.items():
-            parameter, key = name.rsplit("/", 1)
+            parameter, _, key = name.rpartition("/")
             moments.setdefault(parameter, {})[key] = value
     found = Checkpoint(directory, manifest, weights, moments)
     if moments is not None and found.state().hash() != manifest.state:

@@ -148,8 +148,15 @@ def refuse_unlike(below: Manifest, above: Manifest, ordered: bool = True) -> Non
             f"checkpoints have seeds {below.setup.seed} and {above.setup.seed}, hence different permutations;"
             " compare two histories of one seed."
         )
-    if ordered and (below.provenance.branch == "above" or above.provenance.branch == "below"):
+    sides = (below.provenance.branch, above.provenance.branch)
+    if ordered and sides in (("below", "below"), ("above", "above")):
+        raise UserError(f"both checkpoints are from {sides[0]}; give one from below and one from above.")
+    if ordered and (sides[0] == "above" or sides[1] == "below"):
         raise UserError(
-            f"checkpoints are in the wrong order: the first is from {below.provenance.branch}, the second from"
-            f" {above.provenance.branch}; give the branch from below first."
+            f"checkpoints are in the wrong order: the first is {_side(sides[0])}, the second {_side(sides[1])};"
+            " give the branch from below first."
         )
+
+
+def _side(branch: str | None) -> str:
+    return "an anchor" if branch is None else f"from {branch}"

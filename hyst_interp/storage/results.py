@@ -11,9 +11,9 @@ SCHEMA = "hyst-interp/results/1"
 
 
 def write_results(dataset: xr.Dataset, path: Path) -> None:
-    """Write a Dataset, whole or not at all; numbers compressed without loss."""
+    """Write a Dataset, whole or not at all; numbers compressed without loss, and checked when they are read."""
     encoding = {
-        name: {"zlib": True, "complevel": 4, "shuffle": True}
+        name: {"zlib": True, "complevel": 4, "shuffle": True, "fletcher32": True}
         for name, array in dataset.data_vars.items()
         if array.dtype.kind in "fiu" and array.ndim
     }
@@ -27,7 +27,7 @@ def read_results(path: Path) -> xr.Dataset:
         raise UserError(f"results '{path}' do not exist; finish the run with 'hyst-interp reproduce --resume'.")
     try:
         dataset = xr.load_dataset(path, engine="h5netcdf", decode_times=False)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError) as error:  # what h5py raises for damaged files
         raise UserError(f"results '{path}' cannot be read ({error}); remove the file and resume the run.") from None
     if dataset.attrs.get("schema") != SCHEMA:
         raise UserError(f"results '{path}' have schema '{dataset.attrs.get('schema')}', expected '{SCHEMA}'.")

@@ -152,7 +152,12 @@ def _table(content: dict[str, Any], path: tuple[str, ...], lines: list[str]) -> 
     plain = {key: value for key, value in content.items() if not isinstance(value, dict) and value is not None}
     if path:
         lines.extend(["", f"[{'.'.join(path)}]"])
-    lines.extend(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items())
+    lines.extend(f"{key} = {_toml(value)}" for key, value in plain.items())
     for key, value in content.items():
         if isinstance(value, dict):
             _table(value, (*path, key), lines)
+
+
+def _toml(value: Any) -> str:
+    """A plain value as TOML, which JSON is but for one character: TOML wants DEL escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -10,7 +10,7 @@ from hyst_interp.config import SetUp, StudyConfig
 from hyst_interp.config.frozen import digest
 
 BRANCHES = ("below", "above")
-RECIPE = 1
+RECIPE = 2
 """Raised when a stage's code comes to mean something else, so that older directories no longer count as done."""
 
 
