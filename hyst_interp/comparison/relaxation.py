@@ -22,7 +22,8 @@ class Peak:
     """The largest |mean gap| once p has returned to p0 for good."""
 
     position: int
-    tau: int
+    tau: int | None
+    """None where p never leaves p0 (δ = 0)."""
     gap: float
     """Mean over seeds, in logits."""
 
@@ -46,15 +47,16 @@ def equivalence_margin(peak: float) -> float:
 
 
 def peak(curve: xr.DataArray) -> Peak:
-    """The peak of a curve (seed, position) over the last stretch at p0 (τ ≥ 1)."""
+    """The peak of a curve (seed, position) over the last stretch at p0: τ ≥ 1, or everywhere where δ is 0."""
     tau = curve["tau"].values
-    away = np.flatnonzero(~(tau >= 1))
+    never = bool(np.isnan(tau).all())  # δ = 0: p never leaves p0
+    away = np.flatnonzero(~(tau >= 1) & (not never))
     last = slice(int(away[-1]) + 1 if len(away) else 0, None)
     mean = curve.mean("seed").isel(position=last)
     if not mean.sizes["position"]:
         raise ValueError("the curve has no position with τ ≥ 1; measure at least one position after the schedule's end")
     index = int(np.abs(mean.values).argmax())
-    return Peak(int(mean["position"][index]), int(mean["tau"][index]), float(mean[index]))
+    return Peak(int(mean["position"][index]), None if never else int(mean["tau"][index]), float(mean[index]))
 
 
 def curve_estimates(curve: xr.DataArray) -> list[Estimate]:

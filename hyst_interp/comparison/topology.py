@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 import xarray as xr
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import rankdata
 
 from hyst_interp.sites import ROLES
 from hyst_interp.streams import Stream
@@ -97,8 +97,8 @@ def _compare(a: np.ndarray, b: np.ndarray) -> Similarity:
     varied = len(a) > 2 and np.ptp(a) > 0 and np.ptp(b) > 0
     energy = float(a @ a)
     return Similarity(
-        pearson=float(pearsonr(a, b).statistic) if varied else None,
-        spearman=float(spearmanr(a, b).statistic) if varied else None,
+        pearson=float(np.corrcoef(a, b)[0, 1]) if varied else None,
+        spearman=float(np.corrcoef(rankdata(a), rankdata(b))[0, 1]) if varied else None,
         distance=float(np.linalg.norm(b - a)),
         cells=len(a),
         slope=float(a @ b) / energy if energy > 0 else None,

@@ -19,11 +19,11 @@ class ScheduleConfig(Frozen):
 
     shape: Literal["staircase", "triangle"] = "staircase"
     """A staircase holds each level for `dwell` updates; a triangle changes the mixture at every update."""
-    delta: float = Field(0.4, ge=0)
+    delta: float = Field(default=0.4, ge=0)
     """Height δ of an excursion, in units of `excursion`; 0 is the exact null."""
-    levels: int = Field(4, ge=1)
+    levels: int = Field(default=4, ge=1)
     """Levels L from p0 to the peak."""
-    dwell: int = Field(10, ge=1)
+    dwell: int = Field(default=10, ge=1)
     """Updates a level (1 for a triangle)."""
     excursion: Literal["probability", "log-odds"] = "probability"
     """Excursions symmetric in p (as in the paper) or in log(p/(1−p))."""

@@ -23,11 +23,11 @@ PRESETS = Path(__file__).resolve().parent.parent / "presets"
 class BehaviourConfig(Frozen):
     """Where and on how many trials margins are measured."""
 
-    headline_trials: int = Field(4096, ge=2)
+    headline_trials: int = Field(default=4096, ge=2)
     """Conflict trials at every hold."""
-    trajectory_trials: int = Field(1024, ge=2)
+    trajectory_trials: int = Field(default=1024, ge=2)
     """Conflict trials at the positions along schedule and hold."""
-    every: int = Field(5, ge=1)
+    every: int = Field(default=5, ge=1)
     """Updates between two measured positions along the schedule."""
     hold_positions: tuple[int, ...] = (5, 10, 15, 20, 25, 40, 60, 80, 100)
     """Updates after arrival at which margins are measured as well."""
@@ -36,9 +36,9 @@ class BehaviourConfig(Frozen):
 class PatchingConfig(Frozen):
     """Which patching maps the study keeps, per trial, on arrival."""
 
-    trials: int = Field(512, ge=2)
+    trials: int = Field(default=512, ge=2)
     """Conflict trials a map."""
-    orders: int = Field(2, ge=1)
+    orders: int = Field(default=2, ge=1)
     """Data orders that are mapped: the first so many."""
     twins: tuple[Literal["value", "rename"], ...] = ("value", "rename")
     """Corruptions, so that both rules get a map."""
@@ -51,9 +51,9 @@ class PatchingConfig(Frozen):
 class AttenuationConfig(Frozen):
     """What is replaced, by what, where."""
 
-    trials: int = Field(2048, ge=2)
+    trials: int = Field(default=2048, ge=2)
     """Conflict trials."""
-    means_trials: int = Field(4096, ge=2)
+    means_trials: int = Field(default=4096, ge=2)
     """Trials of the input distribution behind every mean."""
     arrival: dict[str, tuple[str, ...]] = Field(
         default_factory=lambda: {
@@ -84,7 +84,7 @@ class StudyConfig(Frozen):
     """Short name, also of the default output directory."""
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     """Training seeds: the unit of inference."""
-    orders: int = Field(4, ge=1)
+    orders: int = Field(default=4, ge=1)
     """Data orders a seed."""
     p0: float = 0.5
     """Target mixture: probability that the training target follows the contextual rule."""
@@ -114,6 +114,11 @@ class StudyConfig(Frozen):
             )
         if any(hold < 1 for hold in self.behaviour.hold_positions):
             raise ValueError(f"hold_positions are {list(self.behaviour.hold_positions)}; use numbers from 1 up")
+        if "rename" in self.patching.twins and self.task.n_keys < self.task.n_pairs + 2:
+            raise ValueError(
+                f"n_keys is {self.task.n_keys} with n_pairs {self.task.n_pairs}: rename twins need two keys outside the"
+                f" prompt; use n_keys >= {self.task.n_pairs + 2}, or patching.twins without rename"
+            )
         if not {"resid_pre", "result"} <= set(self.patching.sites):
             raise ValueError(f"patching.sites are {list(self.patching.sites)}; the claims need resid_pre and result")
         if "heads" not in self.attenuation.arrival.get("own-mean", ()):

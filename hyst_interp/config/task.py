@@ -16,11 +16,11 @@ class TaskConfig(Frozen):
 
     name: Literal["associative-recall"] = "associative-recall"
     """Which task."""
-    n_keys: int = Field(16, ge=2, le=4096)
+    n_keys: int = Field(default=16, ge=2, le=4096)
     """Number of key tokens K."""
-    n_values: int = Field(16, ge=2, le=4096)
+    n_values: int = Field(default=16, ge=2, le=4096)
     """Number of value tokens V."""
-    n_pairs: int = Field(8, ge=1, le=512)
+    n_pairs: int = Field(default=8, ge=1, le=512)
     """Key–value pairs in a prompt."""
 
     @model_validator(mode="after")

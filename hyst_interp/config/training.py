@@ -16,17 +16,17 @@ class OptimizerConfig(Frozen):
 
     name: Literal["adamw", "adam", "sgd", "momentum"] = "adamw"
     """AdamW, Adam, plain SGD, or SGD with momentum."""
-    lr: float = Field(1e-3, gt=0)
+    lr: float = Field(default=1e-3, gt=0)
     """Learning rate, constant."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay rates of Adam's moments."""
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
     """Adam's term in the denominator."""
-    weight_decay: float = Field(0.01, ge=0)
+    weight_decay: float = Field(default=0.01, ge=0)
     """Decoupled for AdamW, an L2 term otherwise."""
-    momentum: float = Field(0.9, ge=0, lt=1)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
     """Used by `momentum` alone."""
-    clip_norm: float | None = Field(None, gt=0)
+    clip_norm: float | None = Field(default=None, gt=0)
     """Largest gradient norm, or none for no clipping."""
     fused: bool = True
     """torch's fused kernels; they differ in bits from the others, so the choice belongs to the configuration."""
@@ -35,16 +35,16 @@ class OptimizerConfig(Frozen):
 class ConvergenceConfig(Frozen):
     """The two choices that the convergence criterion leaves open."""
 
-    minimum_age: int = Field(1000, ge=0)
+    minimum_age: int = Field(default=1000, ge=0)
     """Updates since the contextual route formed before an anchor may count as converged."""
-    limit: int = Field(8000, ge=50)
+    limit: int = Field(default=8000, ge=50)
     """Updates after which an anchor that has not converged is a failure."""
 
 
 class TrainingConfig(Frozen):
     """Batch size, optimizer, convergence."""
 
-    batch_size: int = Field(128, ge=1)
+    batch_size: int = Field(default=128, ge=1)
     """Prompts in a batch."""
     optimizer: OptimizerConfig = OptimizerConfig()
     convergence: ConvergenceConfig = ConvergenceConfig()

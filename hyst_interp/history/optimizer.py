@@ -5,6 +5,7 @@ parameter takes every update (a missing gradient is a zero), so one step count s
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -18,9 +19,14 @@ def build_optimizer(
     config: OptimizerConfig, parameters: Mapping[str, torch.nn.Parameter], moments: Moments, step: int
 ) -> torch.optim.Optimizer:
     """An optimizer over `parameters` that continues from (copies of) `moments` after `step` updates."""
-    adam = {"lr": config.lr, "betas": config.betas, "eps": config.eps, "weight_decay": config.weight_decay}
-    sgd = {"lr": config.lr, "weight_decay": config.weight_decay}
-    fused = {"fused": True} if config.fused else {"foreach": False}
+    adam: dict[str, Any] = {
+        "lr": config.lr,
+        "betas": config.betas,
+        "eps": config.eps,
+        "weight_decay": config.weight_decay,
+    }
+    sgd: dict[str, Any] = {"lr": config.lr, "weight_decay": config.weight_decay}
+    fused: dict[str, Any] = {"fused": True} if config.fused else {"foreach": False}
     params = list(parameters.values())
     match config.name:
         case "adamw":

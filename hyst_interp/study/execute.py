@@ -58,6 +58,14 @@ def process_pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=context)
 
 
+def stop(pool: ProcessPoolExecutor) -> None:
+    """End a pool's workers at once; a stage that is under way leaves nothing behind but a part that resume clears."""
+    workers = list((pool._processes or {}).values())  # a shutdown forgets them
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
+
+
 def timed_stage(study: StudyConfig, root: Path, stage: Stage) -> dict:
     """Run one stage and say where and how long."""
     start = time.perf_counter()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hyst_interp.config import StudyConfig
 from hyst_interp.storage.atomic import clear_parts
 from hyst_interp.storage.run import Run, locked, open_run
-from hyst_interp.study.execute import Listener, execute, process_pool
+from hyst_interp.study.execute import Listener, execute, process_pool, stop
 from hyst_interp.study.plan import plan
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ def reproduce(
                 try:
                     execute(study, run.root, stages, pool, listener)
                 except KeyboardInterrupt:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    for process in list(pool._processes.values()):
-                        process.terminate()
+                    stop(pool)
                     raise
     return Outcome(read_rows(run), run.root, time.perf_counter() - start)
 

@@ -16,16 +16,17 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from hyst_interp.errors import UserError
 from hyst_interp.tasks.trials import Trials
 
 
 def _choose(
     allowed: Bool[np.ndarray, "trial option"], uniform: Float[np.ndarray, " trial"]
 ) -> Int[np.ndarray, " trial"]:
-    """One allowed option a row, equally likely; ValueError where a row allows none."""
+    """One allowed option a row, equally likely; UserError where a row allows none."""
     count = allowed.sum(1)
     if (count == 0).any():
-        raise ValueError(
+        raise UserError(
             f"{int((count == 0).sum())} of {len(count)} trials allow no twin of this kind;"
             " use a task with more keys and values than the prompt holds"
         )

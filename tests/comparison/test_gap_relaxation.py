@@ -79,8 +79,11 @@ def test_peak_of_a_curve_that_never_left():
 def test_peak_needs_a_position_after_the_last_step_away():
     with pytest.raises(ValueError, match="τ ≥ 1"):
         peak(curve([1.0, 2.0], [5, 0]))
-    with pytest.raises(ValueError, match="τ ≥ 1"):
-        peak(curve([1.0, 2.0], [NAN, NAN]))
+
+
+def test_peak_of_a_study_that_never_left_p0_is_over_the_whole_curve():
+    found = peak(curve([1.0, -2.0, 0.5], [NAN, NAN, NAN]))
+    assert (found.gap, found.tau) == (-2.0, None)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ BOUND = math.log(0.98 / 0.02)
 def studies(draw) -> dict[str, Any]:
     """Plain data of a possible study; it is parsed in the test, because beartype may not draw inside a strategy."""
     pairs = draw(st.integers(1, 12))
-    keys = draw(st.integers(pairs + 1, 40))
+    keys = draw(st.integers(pairs + 2, 40))
     heads, mlp = draw(st.integers(1, 8)), draw(st.sampled_from([0, 1, 48]))
     p0 = draw(st.floats(0.021, 0.979))
     excursion = draw(st.sampled_from(["probability", "log-odds"]))

@@ -1,6 +1,5 @@
 """Execution: order, resume, failure, and the same bytes whatever happens on the way."""
 
-import hashlib
 import json
 import shutil
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -8,31 +7,18 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from byte_hashes import hashes, science
 
 from hyst_interp.config.study import StudyConfig, load_study
 from hyst_interp.errors import UserError
 from hyst_interp.storage.results import read_results
-from hyst_interp.storage.run import LOG, study_text
+from hyst_interp.storage.run import LOG, stage_hash, study_text
 from hyst_interp.study import execute as execution
 from hyst_interp.study.execute import Event, InProcess, execute
 from hyst_interp.study.plan import Stage, plan
 from hyst_interp.study.reproduce import remake_report, reproduce
 
 TINY = load_study("tiny")
-
-
-def hashes(root: Path, *patterns: str) -> dict[str, str]:
-    """SHA-256 of every file under `root` that matches, by relative path."""
-    files = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
-    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
-
-
-def science(root: Path) -> dict[str, str]:
-    """Everything that a run promises to give again byte for byte."""
-    found = hashes(root, "study.toml", "seed-*/**/*", "results/*", "figures/*", "report.html")
-    assert any(name.endswith("weights.safetensors") for name in found)
-    assert "report.html" in found
-    return found
 
 
 def small_start(tiny_run: Path, root: Path, study: StudyConfig) -> None:
@@ -90,15 +76,16 @@ def test_interrupted_and_resumed_gives_the_same_bytes_and_repeats_no_stage(tiny_
     root = tmp_path / "again"
     with pytest.raises(KilledError):
         reproduce(TINY, root, executor=DiesAfter(9))
+    whole = {stage.title for stage in plan(TINY) if stage_hash(root / stage.directory) == stage.digest}
+    assert len(whole) == 9
     (root / "seed-0" / ".order-1.123.part").mkdir()
-    before = [json.loads(line) for line in (root / LOG).read_text().splitlines()]
-    finished = {entry["stage"] for entry in before if entry["event"] == "done"}
-    assert len(finished) == 9
-    reproduce(TINY, root, resume=True, executor=InProcess())
-    entries = [json.loads(line) for line in (root / LOG).read_text().splitlines()]
-    ran = [entry["stage"] for entry in entries if entry["event"] == "done"]
-    assert sorted(ran) == sorted({stage.title for stage in plan(TINY)})
-    assert {entry["stage"] for entry in entries if entry["event"] == "kept"} == finished
+    events: list[Event] = []
+    reproduce(TINY, root, resume=True, executor=InProcess(), listener=events.append)
+    assert {event.stage.title for event in events if event.kind == "kept"} == whole
+    ran = [event.stage.title for event in events if event.kind == "done"]
+    assert sorted([*ran, *whole]) == sorted(stage.title for stage in plan(TINY))
+    logged = [json.loads(line) for line in (root / LOG).read_text().splitlines()]
+    assert [entry["stage"] for entry in logged if entry["event"] == "done"][-len(ran) :] == ran
     assert science(root) == science(tiny_run)
 
 
@@ -122,8 +109,8 @@ def test_a_missing_or_altered_stage_is_made_again_with_all_that_follow(tiny_run:
 
 
 def test_delta_zero_is_an_exact_null_through_every_measurement(tiny_run: Path, tmp_path: Path) -> None:
-    study = TINY.replace(seeds=[0, 1], orders=1, schedule={"delta": 0.0, "levels": 2, "dwell": 5})
-    study = study.replace(patching=study.patching.to_json() | {"orders": 1})
+    changes = {"orders": 1, "patching": TINY.patching.to_json() | {"orders": 1}}
+    study = TINY.replace(schedule={"delta": 0.0, "levels": 2, "dwell": 5}, **changes)
     root = tmp_path / "null"
     root.mkdir()
     small_start(tiny_run, root, study)

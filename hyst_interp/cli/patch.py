@@ -1,0 +1,276 @@
+"""`patch`: where in the network the answer is carried: one map, or the maps of two histories and their difference."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hyst_interp.cli.arguments import (
+    Format,
+    Seed,
+    at_least,
+    check_seed,
+    checkpoint,
+    choice,
+    output_file,
+    two_checkpoints,
+)
+from hyst_interp.cli.output import WIDTH, Answer, check_format, finite, on_terminal, schema
+from hyst_interp.errors import UserError
+from hyst_interp.sites import SITES
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from hyst_interp.storage.manifest import Manifest
+
+TWINS = ("value", "rename", "query")
+FIGURES = (".html", ".png", ".svg")
+
+
+def patch(
+    path: Annotated[
+        str,
+        typer.Argument(metavar="CKPT", help="Checkpoint (from below, where two are given); a branch is its hold-000."),
+    ],
+    site: Annotated[
+        str,
+        typer.Option(
+            "--site",
+            metavar="resid_pre|result|mlp_out|pattern",
+            help="What is patched: residual stream, heads' outputs, MLP outputs, or attention patterns.",
+        ),
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="CKPT_B", help="Checkpoint from above, for both maps and their difference."),
+    ] = None,
+    twin: Annotated[
+        str,
+        typer.Option(
+            "--twin",
+            metavar="value|rename|query",
+            help="What the corrupted prompt changes: the queried key's value (contextual answer), the queried key"
+            " (fixed answer), or which key is queried (both; their logits are reported apart).",
+        ),
+    ] = "value",
+    direction: Annotated[
+        str,
+        typer.Option("--direction", metavar="denoise|noise", help="Clean into corrupted, or corrupted into clean."),
+    ] = "denoise",
+    axis: Annotated[
+        str, typer.Option("--axis", metavar="position|role", help="Columns: absolute positions, or roles of positions.")
+    ] = "position",
+    effect: Annotated[
+        str,
+        typer.Option(
+            "--effect",
+            metavar="raw|normalised",
+            help="Logits of margin, or shares of the mean difference between the two runs (1 = all of it).",
+        ),
+    ] = "raw",
+    trials: Annotated[int, typer.Option("--trials", metavar="N", help="Conflict trials to average over.")] = 512,
+    seed: Seed = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            "--figure", metavar="FILE", help="Also draw the maps: .html, or .png and .svg with Chrome at hand."
+        ),
+    ] = None,
+    format: Format = "table",
+) -> Answer:
+    """Patch activations between clean and corrupted runs, cell by cell, and show what each cell carries.
+
+    With two checkpoints the difference is the map from below minus the map from above, as for the gap.
+
+    \b
+    Examples:
+      hyst-interp patch checkpoints/seed-0/order-0/below --site resid_pre
+      hyst-interp patch A B --site result --axis role --figure heads.html
+    """
+    check_format(format)
+    choice("--site", site, SITES)
+    choice("--twin", twin, TWINS)
+    choice("--direction", direction, ("denoise", "noise"))
+    choice("--axis", axis, ("position", "role"))
+    choice("--effect", effect, ("raw", "normalised"))
+    at_least("--trials", trials, 2)
+    check_seed(seed)
+    file = None if figure is None else _figure_file(figure)
+    manifest = checkpoint(path)[1] if other is None else two_checkpoints(path, other)[0]
+    _refuse_impossible(site, twin, manifest)
+    names = [path] if other is None else [path, other]
+
+    from hyst_interp.facade import checkpoint_map, pair
+    from hyst_interp.history.guard import one_thread
+    from hyst_interp.storage.checkpoint import load
+
+    options = {"twin": twin, "direction": direction, "axis": axis, "trials": trials, "effect": effect}
+    on_terminal(f"patching {site} on {trials:,} trials …")
+    with one_thread():  # the same numbers on every call
+        if other is None:
+            found = checkpoint_map(load(path), site, seed=seed, **options)  # type: ignore[arg-type]
+        else:
+            found = pair(path, other, seed=seed).patching(site, **options)  # type: ignore[arg-type]
+    data = _data(found)
+    if file is not None:
+        from hyst_interp.figures import heatmap, write_figure
+
+        write_figure(heatmap(found), file)
+        data["wrote"] = [str(file)]
+    return Answer(data, list(_cells(found)), lambda colour: _table(found, names, data, colour), format)
+
+
+def _figure_file(text: str) -> Path:
+    """The figure's file; a picture needs a browser, which is looked for before anything is measured."""
+    from importlib.util import find_spec
+
+    from hyst_interp.figures.browsers import browser_path
+
+    file = output_file("--figure", text, FIGURES)
+    if file.suffix != ".html" and (browser_path() is None or find_spec("kaleido") is None):
+        raise UserError(
+            f"--figure '{text}' needs a browser to be drawn; install Chrome or Chromium and"
+            " pip install hyst-interp[figures], or write .html."
+        )
+    return file
+
+
+def _refuse_impossible(site: str, twin: str, manifest: "Manifest") -> None:
+    task = manifest.setup.task
+    if site == "mlp_out" and manifest.setup.model.d_mlp == 0:
+        raise UserError(
+            "site 'mlp_out' does not exist in this model, which has no MLP; use resid_pre, result or pattern."
+        )
+    if twin == "query" and task.n_pairs < 2:
+        raise UserError("twin 'query' needs a second key in the prompt, which has 1 pair; use value or rename.")
+    if twin == "rename" and task.n_keys < task.n_pairs + 2:
+        raise UserError(
+            f"twin 'rename' needs two keys outside the prompt, but {task.n_keys} keys leave"
+            f" {task.n_keys - task.n_pairs} beside {task.n_pairs} pairs; use value or query."
+        )
+
+
+def _data(found: "xr.DataArray") -> dict[str, Any]:
+    maps = [finite(found.isel(history=i).values.tolist()) for i in range(found.sizes["history"])]
+    maps += [None] * (3 - len(maps))
+    dims = [str(dim) for dim in found.dims if dim != "history"]
+    data: dict[str, Any] = {"schema": schema("patch")}
+    data |= {name: found.attrs[name] for name in ("site", "twin", "direction", "effect", "axis", "units", "trials")}
+    data |= {
+        "dims": dims,
+        "coords": {dim: found[dim].values.tolist() for dim in dims},
+        "whole": finite(list(found.attrs["whole"])),
+        "a": maps[0],
+        "b": maps[1],
+        "difference": maps[2],
+    }
+    if found.attrs["reason"]:
+        data["reason"] = found.attrs["reason"]
+    elif maps[1] is None:
+        data["reason"] = "one checkpoint was given: there is no second map and no difference"
+    return data
+
+
+def _cells(found: "xr.DataArray") -> "Iterator[dict[str, Any]]":
+    """Every cell as a CSV row."""
+    import numpy as np
+
+    labels = {str(dim): found[dim].values.tolist() for dim in found.dims}
+    for index in np.ndindex(*found.shape):
+        cell = {dim: names[i] for (dim, names), i in zip(labels.items(), index, strict=True)}
+        yield {**cell, "effect": finite(float(found.values[index])), "units": found.attrs["units"]}
+
+
+def _panels(found: "xr.DataArray") -> "list[tuple[str, xr.DataArray]]":
+    """One map a history, and a logit where answers are reported apart."""
+    panels = []
+    for history in found["history"].values:
+        one = found.sel(history=history)
+        if "answer" in found.dims:
+            panels += [(f"{history}, {answer} logit", one.sel(answer=answer)) for answer in found["answer"].values]
+        else:
+            panels.append((str(history), one))
+    return panels
+
+
+def _table(found: "xr.DataArray", names: list[str], data: dict[str, Any], colour: bool) -> str:
+    from hyst_interp.cli.tables import number, paragraph
+
+    attrs = found.attrs
+    verb = "clean into corrupted" if attrs["direction"] == "denoise" else "corrupted into clean"
+    wholes = ", ".join(
+        f"{history} {number(whole, 2)}" for history, whole in zip(found["history"].values, attrs["whole"], strict=False)
+    )
+    quantity = "each answer's logit" if "answer" in found.dims else "the margin"
+    lines = [
+        f"{attrs['site']}: {attrs['effect']} effect on {quantity}, {attrs['twin']} twin, {attrs['direction']} ({verb})",
+        f"mean over {attrs['trials']:,} conflict trials; whole difference in margin: {wholes} logits",
+    ]
+    if len(names) == 2:
+        lines.append("difference = below − above")
+    for title, one in _panels(found):
+        lines += ["", *_map(title, one, attrs["units"], colour)]
+    foot = "· is less than half a unit. "
+    if attrs["axis"] == "role":
+        foot += "A role cell patches every position of the role from the changed token on."
+    elif attrs["site"] == "pattern":
+        foot += "Columns are the query positions of the patched attention."
+    if attrs["site"] == "resid_pre":
+        foot += " Rows are the residual stream before every layer, and the final one."
+    lines += ["", paragraph(foot.strip())]
+    if attrs["reason"]:
+        lines.append(paragraph(f"undefined (?): {attrs['reason']}."))
+    if "wrote" in data:
+        lines.append(f"wrote {data['wrote'][0]}")
+    return "\n".join(paragraph(line, hang="  ") if len(line) > WIDTH and not colour else line for line in lines)
+
+
+def _map(title: str, one: "xr.DataArray", units: str, colour: bool) -> list[str]:
+    """One map as whole numbers of a unit that is chosen so that they have at most two digits."""
+    import math
+
+    import numpy as np
+
+    flat = one if "head" not in one.dims else one.stack(row=("layer", "head"))
+    place = str(one.dims[-1])
+    flat = flat.transpose(..., place)
+    values = flat.values
+    labels = _rows(flat)
+    largest = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 0.0
+    power = math.ceil(math.log10(largest / 99.4)) if largest > 0 else 0
+    unit = 10.0**power
+    columns = [str(name) for name in flat[place].values]
+    cell = max(4, *(len(name) + 1 for name in columns))
+    width = max(len(label) for label in labels)
+    fitting = max(1, (WIDTH - width) // cell)
+    lines = [f"{title}: in units of {unit:g} {units}, largest {largest:.3g}"]
+    for start in range(0, len(columns), fitting):
+        part = slice(start, start + fitting)
+        lines.append(" " * width + "".join(name.rjust(cell) for name in columns[part]))
+        for label, row in zip(labels, values, strict=True):
+            lines.append(label.ljust(width) + "".join(_cell(v, unit, largest, cell, colour) for v in row[part]))
+    return lines
+
+
+def _rows(flat: "xr.DataArray") -> list[str]:
+    """Labels of a map's rows."""
+    if "row" in flat.dims:
+        return [f"L{layer}H{head}" for layer, head in flat["row"].values]
+    layers = flat["layer"].values.tolist()
+    if flat.attrs["site"] == "mlp_out":
+        return [f"L{layer}MLP" for layer in layers]
+    return [*(f"layer {layer}" for layer in layers[:-1]), "final"]
+
+
+def _cell(value: float, unit: float, largest: float, width: int, colour: bool) -> str:
+    if value != value:
+        return "?".rjust(width)
+    whole = round(float(value) / unit)
+    text = ("·" if whole == 0 else f"{whole:d}").rjust(width)
+    if not colour or whole == 0:
+        return text
+    strength = abs(float(value)) / largest
+    shade = "1;" if strength > 0.5 else "" if strength > 0.1 else "2;"
+    return f"\x1b[{shade}{34 if value < 0 else 31}m{text}\x1b[0m"

@@ -1,0 +1,56 @@
+"""The README is true: its commands and snippets run, its make targets exist, every command of the tool appears."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hyst_interp.cli import main
+from hyst_interp.cli.app import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)
+LINES = [line for kind, block in BLOCKS if kind == "console" for line in block.splitlines()]
+CALLS = [line.removeprefix(".venv/bin/") for line in LINES if "hyst-interp " in line]
+SNIPPETS = [block for kind, block in BLOCKS if kind == "python"]
+
+
+@pytest.fixture
+def beside_runs(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory in which `runs/smoke` is a copy of the session's tiny run."""
+    shutil.copytree(tiny_run, tmp_path / "runs" / "smoke")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_command_of_the_readme_runs(call: str, beside_runs: Path, capsys: pytest.CaptureFixture) -> None:
+    words = shlex.split(call.replace("--preset smoke", "--preset tiny"))[1:]
+    assert main(words) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
+def test_every_snippet_of_the_readme_runs(snippet: str, beside_runs: Path) -> None:
+    exec(compile(snippet, "README.md", "exec"), {})
+
+
+def test_the_readme_names_every_command() -> None:
+    used = {shlex.split(call)[1] for call in CALLS}
+    assert used == {command.__name__ for command in COMMANDS}
+
+
+def test_every_make_target_of_the_readme_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z]+)\b", TEXT)) - {"install"}
+    assert {"setup", "test", "smoke", "reproduce"} <= named
+    assert named <= targets
+
+
+def test_every_file_that_the_readme_links_to_exists() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target
