@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hyst_interp.sites import Component, Site, component
     from hyst_interp.statistics.estimate import Estimate
     from hyst_interp.storage.checkpoint import Checkpoint, load, save
+    from hyst_interp.streams import Stream
     from hyst_interp.tasks.protocol import Task
     from hyst_interp.tasks.trials import Trials
 
@@ -63,6 +64,7 @@ _HOME = {
     "Schedule": "history.schedule",
     "SetUp": "config",
     "Site": "sites",
+    "Stream": "streams",
     "StudyConfig": "config",
     "Task": "tasks.protocol",
     "TrainingState": "history.state",
@@ -119,6 +121,7 @@ __all__ = [
     "Schedule",
     "SetUp",
     "Site",
+    "Stream",
     "StudyConfig",
     "Task",
     "TrainingState",
