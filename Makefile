@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup test lint smoke reproduce clean
+.PHONY: help setup test lint smoke reproduce calibration clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -36,3 +36,6 @@ reproduce: setup  ## run the paper's study, or go on with it
 
 clean:  ## remove runs and caches, keep .venv
 	rm -rf runs .pytest_cache .ruff_cache .hypothesis
+
+calibration: setup  ## run the grid that the paper preset was chosen from (about 15 minutes)
+	$(BIN)/python -m hyst_interp.study.calibration --out runs/calibration

@@ -31,7 +31,7 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     margins, clock, parent = [], [], origin
     with new_directory(root / stage.directory) as part:
         for state in _states(study, anchor, stage, schedule):
-            margins.append(_margins(state, trials))
+            margins.append(margins_of(state, trials))
             clock.append((state.position, np.nan if state.tau is None else float(state.tau)))
             hold = state.position - len(schedule)
             if hold in study.holds:
@@ -58,7 +58,8 @@ def _states(study: StudyConfig, anchor: TrainingState, stage: Stage, schedule: S
     yield from trajectory(arrival, hold_schedule(study.holds[-1], study.p0), at=hold_positions(study))
 
 
-def _margins(state: TrainingState, trials: Trials) -> np.ndarray:
+def margins_of(state: TrainingState, trials: Trials) -> np.ndarray:
+    """Margin of every trial, by the query-position forward."""
     config, model = state.setup.model, state.model()
     return measure(lambda tokens: query_logits(config, model, tokens), trials)["margin"]
 
