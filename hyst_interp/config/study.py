@@ -73,6 +73,8 @@ class ClaimsConfig(Frozen):
 
     comparable: bool = True
     """Whether the study is the paper's; otherwise every verdict reads '<name>: not comparable'."""
+    apart: int = Field(default=5, ge=2)
+    """Where there are more seeds than this, the first so many (the paper's n) are also judged by themselves."""
     calibrated: tuple[str, ...] = ()
     """Row keys that the choice of the preset fixed or made likely; the others are free."""
 

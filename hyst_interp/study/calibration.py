@@ -1,10 +1,10 @@
 """Choosing the paper preset's schedule, by a rule that looks at neither gap nor attenuation.
 
 The paper does not state its schedule. A grid of schedules is run on calibration seeds (100 and up), and the rule asks
-one thing of a cell: do the networks follow the mixture? A cell *follows* when the margins at the peaks of the up- and of
-the down-excursions reach 80 % of their log-odds log(p/(1−p)), each on average over seeds and branches. Among the cells
-that follow within the budget of updates, the rule takes the most levels (the paper's schedule is triangular: its mixture
-changes in small steps), then the largest δ, then the shortest dwell.
+one thing of a cell: do the networks follow the mixture? A cell *follows* when the margins at the peaks of the up- and
+of the down-excursions reach 80 % of their log-odds log(p/(1−p)), each on average over seeds and branches. Among the
+cells that follow within the budget of updates, the rule takes the most levels (the paper's schedule is triangular: its
+mixture changes in small steps), then the largest δ, then the shortest dwell.
 
 The whole grid is kept with the gaps that the rule did not look at, and shown as a specification curve: where in it do
 the paper's signs hold? Run it with `python -m hyst_interp.study.calibration` (or `make calibration`); it can be

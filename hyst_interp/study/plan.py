@@ -13,6 +13,16 @@ BRANCHES = ("below", "above")
 RECIPE = 2
 """Raised when a stage's code comes to mean something else, so that older directories no longer count as done."""
 
+MEASURING = {
+    "behaviour": ("behaviour", "attenuation"),
+    "attenuation": ("attenuation",),
+    "patching": ("patching", "attenuation"),
+    "circuits": ("patching", "attenuation"),
+}
+"""Measuring stages of a data order → the parts of the configuration that they read."""
+MAPPED = ("patching", "circuits")
+"""Measuring stages that only the first `patching.orders` data orders have."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -87,12 +97,10 @@ def plan(study: StudyConfig) -> tuple[Stage, ...]:
                 stage("branch", f"{here}/{branch}", parts, (anchor,), seed=seed, order=order, branch=branch)
                 for branch in BRANCHES
             )
-            kinds = ["behaviour", "attenuation", *(["patching"] if order < study.patching.orders else [])]
             results = tuple(
-                stage(
-                    kind, f"{here}/results/{kind}", (kind, "attenuation"), (anchor, *branches), seed=seed, order=order
-                )
-                for kind in kinds
+                stage(kind, f"{here}/results/{kind}", needed, (anchor, *branches), seed=seed, order=order)
+                for kind, needed in MEASURING.items()
+                if kind not in MAPPED or order < study.patching.orders
             )
             stages.extend((*branches, *results))
             measured.extend((*branches, *results))

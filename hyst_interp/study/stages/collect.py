@@ -11,7 +11,7 @@ from hyst_interp.config import StudyConfig
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run, write_stage
-from hyst_interp.study.plan import BRANCHES, Stage
+from hyst_interp.study.plan import BRANCHES, MAPPED, MEASURING, Stage
 
 CLAIMS = "claims.json"
 
@@ -20,21 +20,30 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `results`: one netCDF a quantity with dims (seed, order, …, trial), and `claims.json`."""
     run = Run(root)
     results = {"trajectory": _trajectories(study, run)}
-    for kind, orders in (
-        ("behaviour", study.orders),
-        ("attenuation", study.orders),
-        ("patching", study.patching.orders),
-    ):
+    for kind in MEASURING:
+        orders = study.patching.orders if kind in MAPPED else study.orders
         for path in sorted(run.measured(study.seeds[0], 0, kind).glob("*.nc")):
             here = 1 if path.stem == "patching-figure" else orders
             results[path.stem] = _merged(study, run, kind, path.name, here)
     with new_directory(root / stage.directory) as part:
         for name, dataset in results.items():
             write_results(dataset, part / f"{name}.nc")
-        rows = judge(evidence(results), study.claims, study.name)
-        content = {"schema": "hyst-interp/claims/1", "rows": [row.to_dict() for row in rows]}
-        (part / CLAIMS).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        (part / CLAIMS).write_text(json.dumps(_claims(study, results), indent=1, ensure_ascii=False) + "\n", "utf-8")
         write_stage(part, stage.kind, stage.digest)
+
+
+def _claims(study: StudyConfig, results: dict[str, xr.Dataset]) -> dict:
+    """The judged claims of all seeds, and of the first `claims.apart` where there are more."""
+    content: dict = {"schema": "hyst-interp/claims/1", "rows": _judged(study, results)}
+    if len(study.seeds) > study.claims.apart:
+        first = list(study.seeds[: study.claims.apart])
+        some = {name: found.sel(seed=first) for name, found in results.items()}
+        content["apart"] = {"seeds": first, "rows": _judged(study, some)}
+    return content
+
+
+def _judged(study: StudyConfig, results: dict[str, xr.Dataset]) -> list[dict]:
+    return [row.to_dict() for row in judge(evidence(results), study.claims, study.name)]
 
 
 def _stack(parts: list[xr.Dataset], dim: str, labels: list) -> xr.Dataset:

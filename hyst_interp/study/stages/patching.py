@@ -23,15 +23,15 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     task = task_of(setup_of(study, stage.seed))
     with new_directory(root / stage.directory) as part:
         for site in study.patching.sites:
-            write_results(_maps(pair, task, study.patching.twins, site, "role"), part / f"patching-{site}.nc")
+            write_results(maps_of(pair, task, study.patching.twins, site, "role"), part / f"patching-{site}.nc")
         if stage.order == 0:
             twins = study.patching.twins[:1]
-            found = _maps(pair, task, twins, study.patching.figure_site, "position")
+            found = maps_of(pair, task, twins, study.patching.figure_site, "position")
             write_results(found, part / "patching-figure.nc")
         write_stage(part, stage.kind, stage.digest)
 
 
-def _maps(pair: PairData, task, twins: tuple[str, ...], site: str, axis: Axis) -> xr.Dataset:
+def maps_of(pair: PairData, task, twins: tuple[str, ...], site: str, axis: Axis) -> xr.Dataset:
     """Effects (branch, twin, …) of one site."""
     branches = []
     for model in (pair.below, pair.above):
