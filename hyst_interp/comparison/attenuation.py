@@ -15,11 +15,11 @@ import numpy as np
 import torch
 import xarray as xr
 
-from hyst_interp.comparison.gap import behaviour
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.errors import UserError
 from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.edit import Reference
+from hyst_interp.interventions.query_sweep import query_sweep, written_at_query
 from hyst_interp.interventions.references import (
     Means,
     edits_for,
@@ -29,7 +29,6 @@ from hyst_interp.interventions.references import (
     stream_mean,
     written_by,
 )
-from hyst_interp.interventions.sweep import sweep
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component, ComponentSet
@@ -53,23 +52,26 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     models = {"below": pair.below, "above": pair.above}
     where = query_only(pair.trials.tokens.shape[1]) if positions == "query" else None
     averages = _averages(pair, set(plan), members)
-    before = {branch: behaviour(model, pair.trials) for branch, model in models.items()}
     shape = (len(rows), len(BRANCHES), len(pair.trials))
+    before = np.empty(shape[1:], np.float32)
     margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
     for part in chunks(len(pair.trials)):
         trials = pair.trials.take(part)
         for index, branch in enumerate(BRANCHES):
             other = models[BRANCHES[1 - index]]
-            table = _references(branch, averages, other, trials, members, donor="donor" in plan)
+            table = _references(branch, averages, members)
+            if "donor" in plan:
+                table["donor"] = _donors(other, trials, members, everywhere=where is None)
             cells = [edits_for(one.members, table[reference], where, strength) for reference, one in rows]
-            found = sweep(models[branch], trials, cells)
-            margin[:, index, part] = found["margin"]
-            mass[:, index, part] = found["p_contextual"] + found["p_fixed"]
+            found = query_sweep(models[branch], trials, [[], *cells])  # before and after by the same operations
+            before[index, part] = found["margin"][0]
+            margin[:, index, part] = found["margin"][1:]
+            mass[:, index, part] = (found["p_contextual"] + found["p_fixed"])[1:]
     return xr.Dataset(
         {
             "margin": (
                 ("branch", "trial"),
-                np.stack([before[branch]["margin"] for branch in BRANCHES]),
+                before,
                 {"units": "logits", "method": "margin before any replacement"},
             ),
             "margin_after": (
@@ -106,14 +108,9 @@ def _averages(pair: PairData, references: set[str], members: frozenset[Component
 
 
 def _references(
-    branch: str,
-    averages: dict[str, Means],
-    other: Hooked,
-    trials: Trials,
-    members: frozenset[Component],
-    donor: bool,
+    branch: str, averages: dict[str, Means], members: frozenset[Component]
 ) -> dict[str, dict[Component, Reference]]:
-    """Reference → component → what is put into the network of `branch` on these trials."""
+    """Mean references → component → what is put into the network of `branch`."""
     table: dict[str, dict[Component, Reference]] = {}
     if branch in averages:
         table["own-mean"] = {c: own_mean(c, averages[branch]) for c in members}
@@ -121,10 +118,18 @@ def _references(
         table["pooled-mean"] = {c: stream_mean(c, *pooled) for c in members}
     if "anchor" in averages:
         table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
-    if donor:
-        written = written_by(other, torch.from_numpy(trials.tokens), members)
-        table["donor"] = {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
     return table
+
+
+def _donors(
+    other: Hooked, trials: Trials, members: frozenset[Component], everywhere: bool
+) -> dict[Component, Reference]:
+    """What the other history's components write on these trials, at every position or at the query."""
+    if everywhere:
+        written = written_by(other, torch.from_numpy(trials.tokens), members)
+    else:
+        written = written_at_query(other, trials, members)
+    return {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
 
 
 def logits_moved(found: xr.Dataset) -> xr.Dataset:

@@ -19,8 +19,8 @@ NamedHook = tuple[str, Hook]
 
 
 def contribution(
-    z: Float[torch.Tensor, "batch pos d_head"], w_o: Float[torch.Tensor, "d_head d_model"]
-) -> Float[torch.Tensor, "batch pos d_model"]:
+    z: Float[torch.Tensor, "*batch d_head"], w_o: Float[torch.Tensor, "d_head d_model"]
+) -> Float[torch.Tensor, "*batch d_model"]:
     """What one head writes to the residual stream: hook_z · W_O (b_O belongs to no head)."""
     return z.contiguous() @ w_o.contiguous()
 

@@ -26,7 +26,7 @@ from hyst_interp.config import ModelConfig
 from hyst_interp.model.build import Weights
 from hyst_interp.model.hooked import Hooked
 
-_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "gelu": functional.gelu,
     "relu": functional.relu,
     "silu": functional.silu,
@@ -36,7 +36,7 @@ _EPS = 1e-5
 
 def covers(config: ModelConfig) -> bool:
     """Whether the query-position forward computes models of this shape."""
-    return config.normalization_type == "LN" and config.d_mlp > 0 and config.act_fn in _ACTIVATIONS
+    return config.normalization_type == "LN" and config.d_mlp > 0 and config.act_fn in ACTIVATIONS
 
 
 def query_logits(
@@ -121,4 +121,4 @@ def _mlp(config: ModelConfig, weights: Weights, layer: int, resid: torch.Tensor)
     hidden = functional.linear(
         _norm(weights, f"blocks.{layer}.ln2", resid), weights[f"{mlp}.W_in"].t(), weights[f"{mlp}.b_in"]
     )
-    return functional.linear(_ACTIVATIONS[config.act_fn](hidden), weights[f"{mlp}.W_out"].t(), weights[f"{mlp}.b_out"])
+    return functional.linear(ACTIVATIONS[config.act_fn](hidden), weights[f"{mlp}.W_out"].t(), weights[f"{mlp}.b_out"])

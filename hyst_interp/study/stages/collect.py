@@ -19,7 +19,7 @@ CLAIMS = "claims.json"
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `results`: one netCDF a quantity with dims (seed, order, …, trial), and `claims.json`."""
     run = Run(root)
-    results = {"trajectory": _trajectories(study, run)}
+    results = {"trajectory": _trajectories(study, run), "anchors": _anchors(study, run)}
     for kind in MEASURING:
         orders = study.patching.orders if kind in MAPPED else study.orders
         for path in sorted(run.measured(study.seeds[0], 0, kind).glob("*.nc")):
@@ -30,6 +30,21 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
             write_results(dataset, part / f"{name}.nc")
         (part / CLAIMS).write_text(json.dumps(_claims(study, results), indent=1, ensure_ascii=False) + "\n", "utf-8")
         write_stage(part, stage.kind, stage.digest)
+
+
+def _anchors(study: StudyConfig, run: Run) -> xr.Dataset:
+    """What the convergence criterion saw (seed, evaluation), padded with NaN; formed_at, age, last_step (seed)."""
+    found = [read_results(run.anchor(seed) / "convergence.nc") for seed in study.seeds]
+    longest = max(one.sizes["evaluation"] for one in found)
+    padded = [
+        one.reset_coords("step").astype("float64").pad(evaluation=(0, longest - one.sizes["evaluation"]))
+        for one in found
+    ]
+    facts = {
+        name: ("seed", [int(one.attrs[attribute]) for one in found])
+        for name, attribute in (("formed_at", "formed_at"), ("age", "age"), ("last_step", "step"))
+    }
+    return _stack(padded, "seed", list(study.seeds)).assign_coords(facts).drop_attrs(deep=False).set_coords("step")
 
 
 def _claims(study: StudyConfig, results: dict[str, xr.Dataset]) -> dict:
