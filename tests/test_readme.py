@@ -22,6 +22,7 @@ SNIPPETS = [block for kind, block in BLOCKS if kind == "python"]
 def beside_runs(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory in which `runs/smoke` is a copy of the session's tiny run."""
     shutil.copytree(tiny_run, tmp_path / "runs" / "smoke")
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -95,10 +95,10 @@ def _table(data: dict[str, Any], colour: bool) -> str:
     body = []
     for row in data["rows"]:
         cells = [
-            "\n".join(textwrap.wrap(row["quantity"], 26)),
+            "\n".join(textwrap.wrap(row["quantity"], 22)),
             "\n".join(textwrap.wrap(row["paper"], 10)),
             _ours(row),
-            "\n".join(textwrap.wrap(row["verdict"], 16)),
+            "\n".join(textwrap.wrap(row["verdict"], 12)),
             "calibrated" if row["calibrated"] else "free",
         ]
         body.append(cells)
@@ -129,11 +129,11 @@ def _ours(row: dict[str, Any]) -> str:
     if estimate is None:
         return "undefined"
     if low is None or high is None:
-        return f"{estimate:.4g} (no interval)"
+        return f"{estimate:.4g}\n(no interval)"
     if row["unit"] == "share of seeds":
         return f"{round(estimate * row['n'])} of {row['n']}\n[{low:.0%}, {high:.0%}]"
     if row["unit"] == "share of the gap":
         return f"{100 * estimate:.1f} %\n[{number(100 * low, 1)}, {number(100 * high, 1)}] %"
     if row["unit"] == "correlation":
         return f"{estimate:.5f}\n[{low:.5f}, {high:.5f}]"
-    return estimate_text(row)
+    return estimate_text(row).replace(" [", "\n[", 1)

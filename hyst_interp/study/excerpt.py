@@ -30,7 +30,8 @@ SKIPPED = ("patching-mlp_out",)
 def excerpt(run: Run, out: Path) -> None:
     """Write the excerpt of a finished run; whole or not at all. UserError where `out` has something else in it."""
     study = run.study()
-    if out.exists() and not (out / STUDY).is_file() and any(out.iterdir()):
+    strange = [path.name for path in out.iterdir() if path.name != "README.md"] if out.is_dir() else []
+    if strange and not (out / STUDY).is_file():
         raise UserError(f"'{out}' is not empty and holds no run; name another directory.")
     readme = (out / "README.md").read_bytes() if (out / "README.md").is_file() else None
     with new_directory(out) as part:
@@ -72,7 +73,7 @@ def _results(run: Run, small: Run) -> None:
         elif path.stem == "attenuation-hold-000":
             heads = ((found["components"] == "heads") & (found["reference"] == "own-mean")).values
             write_results(_mean(found), small.results / path.name)
-            write_results(found.isel(row=heads), small.results / "attenuation-heads.nc")
+            write_results(found[["margin", "margin_after"]].isel(row=heads), small.results / "attenuation-heads.nc")
             continue
         elif path.stem not in PER_TRIAL:
             found = _mean(found)

@@ -21,6 +21,13 @@ from hyst_interp.storage.run import Run, write_stage
 from hyst_interp.study.plan import Stage, hold_positions, schedule_positions, setup_of
 from hyst_interp.tasks.trials import Trials
 
+CLOCKS = {
+    "position": {"units": "updates", "long_name": "updates after the fork"},
+    "tau": {"units": "updates", "long_name": "updates after the last one at p ≠ p0"},
+    "hold": {"units": "updates", "long_name": "updates after arrival"},
+}
+"""Attributes of the three clocks (a unit with the word "since" would be read as a calendar)."""
+
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `seed-N/order-M/BRANCH`: a checkpoint a hold, and `trajectory.nc`."""
@@ -76,9 +83,9 @@ def _table(study: StudyConfig, schedule: Schedule, margins: np.ndarray, clock: l
             "p": (("position",), mixture, {"units": "probability", "method": "mixture of the last update"}),
         },
         coords={
-            "position": ("position", position, {"units": "updates since the fork"}),
-            "tau": ("position", np.array([tau for _, tau in clock]), {"units": "updates since the last p ≠ p0"}),
-            "hold": ("position", hold, {"units": "updates since arrival"}),
+            "position": ("position", position, CLOCKS["position"]),
+            "tau": ("position", np.array([tau for _, tau in clock]), CLOCKS["tau"]),
+            "hold": ("position", hold, CLOCKS["hold"]),
         },
         attrs={"schedule": schedule.digest(), "exposure": exposure_digest(schedule)},
     )

@@ -12,6 +12,7 @@ from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run, write_stage
 from hyst_interp.study.plan import BRANCHES, MAPPED, MEASURING, Stage
+from hyst_interp.study.stages.branch import CLOCKS
 
 CLAIMS = "claims.json"
 
@@ -95,4 +96,6 @@ def _trajectories(study: StudyConfig, run: Run) -> xr.Dataset:
         f"schedule_{branch}": read_results(run.branch(study.seeds[0], 0, branch) / "trajectory.nc").attrs["schedule"]
         for branch in BRANCHES
     }
+    for name, attributes in CLOCKS.items():
+        joined[name].attrs = dict(attributes)
     return joined.assign(p=mixture).assign_attrs(hashes, exposure=read_results(first).attrs["exposure"])
