@@ -10,6 +10,7 @@ two networks only.
 
 from collections.abc import Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.comparison import attenuation as replacement
+from hyst_interp.comparison import exploration as looking
 from hyst_interp.comparison import gap as gaps
 from hyst_interp.comparison import topology
 from hyst_interp.comparison.pair_data import PairData, evaluation_trials, mean_inputs
@@ -83,7 +85,25 @@ class Pair:
 
     def __repr__(self) -> str:
         sides = " | ".join(describe(one.manifest) for one in (self.below, self.above))
-        return f"Pair({sides}; {self.n_trials} conflict trials)"
+        return f"Pair({sides}; {self.n_trials} conflict trials; {self._known_gap()})"
+
+    def _repr_html_(self) -> str:
+        """Both checkpoints beside each other; the gap only where it was asked for before, for no network runs here."""
+        below, above = self.below.facts(), self.above.facts()
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            + "".join(f'<td style="text-align:left">{escape(side.get(name, "–"))}</td>' for side in (below, above))
+            + "</tr>"
+            for name in dict.fromkeys([*below, *above])
+        )
+        head = "<tr><th></th><th>from below</th><th>from above</th></tr>"
+        told = f"{self.n_trials:,} conflict trials; {self._known_gap()}"
+        return f"<div><b>Pair</b> {escape(told)}<table>{head}{rows}</table></div>"
+
+    def _known_gap(self) -> str:
+        if "_margins" not in vars(self):
+            return "gap not measured yet"
+        return f"gap {self.gap().text()} logits"
 
     @cached_property
     def data(self) -> PairData:
@@ -195,6 +215,23 @@ class Pair:
                 for model in (self.data.below, self.data.above)
             ]
         return self._kept[key]
+
+    def exploration(self, trials: int = 12) -> xr.Dataset:
+        """Both histories head by head: attention patterns and logits on a few trials, and QK and OV circuits.
+
+        Dims and variables are those of `comparison.exploration`; `figures.explorer_page` makes a page with menus of
+        it, `figures.head_maps` one picture. The trials are the first of the pair's own stream.
+        """
+        if trials < 1:
+            raise UserError(f"trials is {trials}; use at least 1.")
+        found = looking.exploration(
+            self.data.below,
+            self.data.above,
+            evaluation_trials(self.below.manifest.setup, trials, self.seed),
+            self.below.task.permutation,
+        )
+        sides = zip(BRANCHES, (self.below.manifest, self.above.manifest), strict=True)
+        return found.assign_attrs({side: f"{describe(one)}, weights {one.weights[:12]}" for side, one in sides})
 
     def similarity(
         self, site: str = "resid_pre", twins: Sequence[str] = ("value", "rename"), trials: int = 512

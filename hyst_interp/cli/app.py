@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from hyst_interp.cli import attenuate, compare, info, patch, relax, report, reproduce, trials
+from hyst_interp.cli import attenuate, compare, explore, info, patch, relax, report, reproduce, trials
 from hyst_interp.cli.output import Answer, note, write
 from hyst_interp.errors import UserError
 
@@ -72,6 +72,7 @@ COMMANDS: dict[Callable[..., Answer], str] = {
     attenuate.attenuate: "How much of the gap goes with which components.",
     patch.patch: "Where the answer is carried: patching maps.",
     compare.compare: "Behaviour, topology and gain of two histories.",
+    explore.explore: "Both histories head by head, as a page with menus.",
     trials.trials: "Prompts with both answers, as an .npz file.",
     relax.relax: "How the gap of a run goes, and whether it has gone.",
     report.report: "Make a run's report again from its results.",

@@ -101,12 +101,22 @@ def siblings(found: xr.Dataset, seed: int) -> list[Similarity]:
 
 def other_seeds(found: xr.Dataset, seed: int) -> list[Similarity]:
     """The floor: like branches of other seeds, heads matched within layers."""
-    return [
-        matched_similarity(maps(found, seed, branch), maps(found, int(other), branch))
-        for other in found["seed"].values
-        if int(other) != seed
-        for branch in ("below", "above")
-    ]
+    return floor(found)[seed]
+
+
+def floor(found: xr.Dataset) -> dict[int, list[Similarity]]:
+    """Seed → its floor; every map is averaged once, for there are many pairs of seeds."""
+    seeds = [int(seed) for seed in found["seed"].values]
+    known = {(seed, branch): maps(found, seed, branch) for seed in seeds for branch in ("below", "above")}
+    return {
+        seed: [
+            matched_similarity(known[seed, branch], known[other, branch])
+            for other in seeds
+            if other != seed
+            for branch in ("below", "above")
+        ]
+        for seed in seeds
+    }
 
 
 def dominant(found: xr.Dataset, seed: int):

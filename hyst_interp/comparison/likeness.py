@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from hyst_interp.comparison.evidence import between, other_seeds, siblings
+from hyst_interp.comparison.evidence import between, floor, siblings
 from hyst_interp.comparison.topology import Similarity
 from hyst_interp.statistics import Estimate, fisher_mean, student_t, undefined
 
@@ -82,7 +82,7 @@ def likeness(found: xr.Dataset) -> Likeness:
     comparisons = {
         "histories": {seed: [between(found, seed)] for seed in seeds},
         "ceiling": {seed: siblings(found, seed) for seed in seeds},
-        "floor": {seed: other_seeds(found, seed) for seed in seeds},
+        "floor": floor(found),
     }
     return Likeness(str(found.attrs["site"]), comparisons)
 

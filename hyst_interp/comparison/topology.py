@@ -6,6 +6,7 @@ matched within layers. Gain is the slope of one *raw* map on the other: normalis
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -40,8 +41,10 @@ class Similarity:
 
 
 def mean_map(effects: xr.Dataset) -> xr.DataArray:
-    """The raw effect of every cell, averaged over trials, with what is needed to know its free cells."""
-    return effects["effect"].astype("float64").mean("trial").assign_attrs(effects.attrs)
+    """The raw effect of every cell, averaged over trials where they are kept, with what tells its free cells."""
+    effect = effects["effect"].astype("float64")
+    mean = effect.mean("trial") if "trial" in effect.dims else effect
+    return mean.assign_attrs(effects.attrs)
 
 
 def free_cells(site: str, twin: str, axis: str, array: xr.DataArray) -> xr.DataArray:
@@ -74,9 +77,18 @@ def flat(maps: list[xr.DataArray]) -> np.ndarray:
     """The free cells of one or several maps (one a twin, say) as one vector."""
     parts = []
     for one in maps:
-        free = free_cells(one.attrs["site"], one.attrs["twin"], one.attrs["axis"], one)
-        parts.append(one.values[free.transpose(*one.dims).values])
+        labels = tuple(tuple(one[dim].values.tolist()) for dim in one.dims)
+        dims = tuple(str(dim) for dim in one.dims)
+        parts.append(one.values[_mask(one.attrs["site"], one.attrs["twin"], one.attrs["axis"], dims, labels)])
     return np.concatenate(parts)
+
+
+@lru_cache(maxsize=64)
+def _mask(site: str, twin: str, axis: str, dims: tuple[str, ...], labels: tuple[tuple, ...]) -> np.ndarray:
+    """`free_cells` as a plain array: it depends on labels alone, and many seeds ask for it thousands of times."""
+    shape = tuple(len(one) for one in labels)
+    blank = xr.DataArray(np.zeros(shape), {dim: list(one) for dim, one in zip(dims, labels, strict=True)}, dims)
+    return free_cells(site, twin, axis, blank).transpose(*dims).values
 
 
 def similarity(map_a: xr.DataArray | list[xr.DataArray], map_b: xr.DataArray | list[xr.DataArray]) -> Similarity:

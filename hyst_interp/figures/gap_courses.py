@@ -4,25 +4,29 @@ Two conventions of zero stand on one figure: τ counts updates since the last up
 counts from the end of the schedule. Below 0 the network lags; above 0 it overshoots, which is the opposite of lag.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.comparison.phases import SIGNS, Phase, relaxation_start
 from hyst_interp.figures.courses import band_traces
 from hyst_interp.figures.intervals import limits
 from hyst_interp.figures.panels import axis_names, domains, set_panel
 from hyst_interp.figures.theme import DIFFERENCE, FAINT, INK, QUIET, SMALL, rgba, themed
 
-OVER, UNDER = "overshoot: from below is more contextual", "lag: from below is less contextual"
+OVER, UNDER = "above 0: from below is more contextual", "below 0: from below is less contextual"
 
 
-def gap_course(curve: xr.DataArray, band: xr.Dataset, stacked: bool = False) -> go.Figure:
+def gap_course(curve: xr.DataArray, band: xr.Dataset, stacked: bool = False, phases: Sequence[Phase] = ()) -> go.Figure:
     """The gap along the schedule, and again from the last update away from p0 on, on a scale of its own.
 
     Args:
         curve: dims (seed, position) in logits, with coordinates `tau` and `hold` (NaN where undefined) on `position`.
         band: `estimate`, `low`, `high` over seeds, dim (position,).
         stacked: panels one below the other instead of side by side.
+        phases: named stretches of the mean, each shaded and named in the second panel.
     """
     start = relaxation_start(curve)
     figure = themed("The gap along the schedule, and as it relaxes", height=760 if stacked else 420)
@@ -56,8 +60,9 @@ def gap_course(curve: xr.DataArray, band: xr.Dataset, stacked: bool = False) -> 
         x_axis={"title": {"text": "τ: updates since the last update at p ≠ p0"}, "range": [late[0] - 2, late[-1] + 4]},
         y_axis={"title": {"text": "gap, logits" if stacked else ""}, "range": list(ends), **zero},
     )
+    _name_phases(figure, phases, late_curve["position"].values, offset)
     _mark_holds(figure, late_curve, offset, xs[1], ys[1][1])
-    for text, y, anchor in ((OVER, 0.99, "top"), (UNDER, 0.01, "bottom")):
+    for text, y, anchor in ((OVER, 0.99, "top"), (UNDER, 0.0, "bottom")):
         figure.add_annotation(
             text=text,
             x=0.99,
@@ -80,12 +85,6 @@ def gap_course(curve: xr.DataArray, band: xr.Dataset, stacked: bool = False) -> 
         font={"size": SMALL, "color": QUIET},
     )
     return figure.update_layout(margin={"t": 96})
-
-
-def relaxation_start(curve: xr.DataArray) -> int:
-    """Index of the last position with τ = 0; of the fork where p never left p0."""
-    away = np.flatnonzero(curve["tau"].values == 0)
-    return int(away[-1]) if len(away) else 0
 
 
 def _draw(figure: go.Figure, index: int, curve: xr.DataArray, band: xr.Dataset, offset: int) -> None:
@@ -129,6 +128,36 @@ def _offset(late: xr.DataArray) -> int:
         if len(known):
             return int(late["position"].values[known[-1]] - late[name].values[known[-1]])
     return 0
+
+
+def _name_phases(figure: go.Figure, phases: Sequence[Phase], positions: np.ndarray, offset: int) -> None:
+    """A shade over each named stretch, as far as half-way to the next measured point, with its name where it is."""
+    for one in phases:
+        before, after = positions[positions < one.first], positions[positions > one.last]
+        first = (one.first + before[-1]) / 2 if len(before) else one.first
+        last = (one.last + after[0]) / 2 if len(after) else one.last
+        above = SIGNS[one.name] > 0
+        figure.add_shape(
+            type="rect",
+            xref="x2",
+            yref="y2 domain",
+            x0=first - offset,
+            x1=last - offset,
+            y0=0,
+            y1=1,
+            fillcolor=rgba(DIFFERENCE, 0.1 if above else 0.045),
+            line={"width": 0},
+            layer="below",
+        )
+        figure.add_annotation(
+            text=f"<b>{one.name}</b>",
+            x=(first + last) / 2 - offset,
+            y=0.2 if above else 0.11,
+            xref="x2",
+            yref="y2 domain",
+            yanchor="middle",
+            font={"size": SMALL, "color": DIFFERENCE},
+        )
 
 
 def _mark_holds(figure: go.Figure, late: xr.DataArray, offset: int, x: tuple[float, float], top: float) -> None:

@@ -29,7 +29,8 @@ def heatmap(array: xr.DataArray, stacked: bool = False) -> go.Figure:
     Args:
         array: dims ([history,] [answer,] layer[, head], pos|role), in `attrs["units"]`. `history` holds any of below,
             above, difference (or anchor); `answer` (the query twin's two logits) gives a row of panels each. Its attrs
-            `site`, `twin`, `direction`, and `effect` are said in the title. NaN cells stay blank.
+            `site`, `twin`, `direction`, and `effect` are said in the title, unless `title` gives it whole; `quantity`
+            names what the cells are, and `from_zero` starts their scale at 0. NaN cells stay blank.
         stacked: panels one below the other instead of side by side.
 
     Raises:
@@ -87,7 +88,7 @@ def heatmap(array: xr.DataArray, stacked: bool = False) -> go.Figure:
         heading = NAMES.get(history, history) + (f", {answer} answer" if len(answers) > 1 else "")
         place_y = (max(top - ROW * len(rows) * unit, 0), top)
         set_panel(figure, index, widths[column], place_y, heading, x_axis=axis, y_axis=y_axis)
-    scales = _scales(cells, histories, widths, _units(array), heights)
+    scales = _scales(cells, histories, widths, array.attrs, heights)
     for words in scales.pop("annotations"):
         figure.add_annotation(**words)
     figure.update_layout(scales)
@@ -137,6 +138,8 @@ def _units(array: xr.DataArray) -> str:
 
 def _title(array: xr.DataArray) -> str:
     attrs = array.attrs
+    if "title" in attrs:
+        return str(attrs["title"])
     site = str(attrs.get("site", "a site"))
     words = f"Patching {SITES.get(site, site)}"
     words += " by role" if "role" in array.dims else " by position"
@@ -149,7 +152,7 @@ def _title(array: xr.DataArray) -> str:
 
 
 def _scales(
-    cells: xr.DataArray, histories: list[str], widths: list[tuple[float, float]], units: str, height: int
+    cells: xr.DataArray, histories: list[str], widths: list[tuple[float, float]], attrs: dict, height: int
 ) -> dict:
     """The two colour axes, each with a bar and its words below a plot area `height` pixels high."""
     ends = limits(cells, histories)
@@ -160,13 +163,16 @@ def _scales(
     else:
         spans = [(0.0, 0.46), (0.54, 1.0)] if both else [(0.0, 1.0), (0.0, 1.0)]
     layout: dict = {"annotations": []}
+    units, half = str(attrs.get("units", "logits")), bool(attrs.get("from_zero", False))
+    upper = [[2 * (at - 0.5), colour] for at, colour in EFFECTS if at >= 0.5]
     parts = (
-        ("coloraxis", ends[0], spans[0], EFFECTS, "effect"),
+        ("coloraxis", ends[0], spans[0], upper if half else EFFECTS, str(attrs.get("quantity", "effect"))),
         ("coloraxis2", ends[1], spans[1], DIFFERENCES, "difference"),
     )
     for name, end, span, scale, word in parts:
-        if not (own if word == "effect" else "difference" in histories):
+        if not (own if name == "coloraxis" else "difference" in histories):
             continue
+        start = 0 if half and name == "coloraxis" else -end
         middle = (span[0] + span[1]) / 2
         layout["annotations"].append(
             {
@@ -181,9 +187,9 @@ def _scales(
             }
         )
         layout[name] = {
-            "cmin": -end,
+            "cmin": start,
             "cmax": end,
-            "cmid": 0,
+            "cmid": (start + end) / 2,
             "colorscale": scale,
             "colorbar": {
                 "orientation": "h",
@@ -198,8 +204,8 @@ def _scales(
                 "outlinewidth": 0,
                 "tickfont": {"size": SMALL, "color": QUIET},
                 "tickangle": 0,
-                "tickvals": [-end, 0, end],
-                "ticktext": [_end(-end), "0", _end(end)],
+                "tickvals": [-end, 0, end][start == 0 :],
+                "ticktext": [_end(-end), "0", _end(end)][start == 0 :],
             },
         }
     return layout

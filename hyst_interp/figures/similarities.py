@@ -17,16 +17,22 @@ TICKS = {1.0: "0", 0.1: "0.9", 0.01: "0.99", 0.001: "0.999", 1e-4: "0.9999", 1e-
 """1 − r → r, as the axis is labelled."""
 
 
+def place_name(attrs: dict) -> str:
+    """A site, and the axis of its maps, in words."""
+    name = SITES.get(str(attrs["site"]), str(attrs["site"]))
+    return f"{name},<br>by {attrs['axis']}" if "axis" in attrs else name
+
+
 def similarity_dots(unlike: list[xr.DataArray], mark: float = 0.999, stacked: bool = False) -> go.Figure:
     """Pearson r of patching maps, a row a site: between the histories, beside ceiling and floor; a dot a comparison.
 
     Args:
         unlike: one array a site, 1 − r of every comparison, dims (kind, seed, comparison), with `attrs["site"]` and
-            kinds histories, ceiling, floor; NaN where there is none.
+            (and, where it is told, `axis`) and kinds histories, ceiling, floor; NaN where there is none.
         mark: an r to mark by a line (the paper's bound).
         stacked: for narrow columns: the legend takes more lines.
     """
-    sites = [SITES.get(str(one.attrs["site"]), str(one.attrs["site"])) for one in unlike]
+    sites = [place_name(one.attrs) for one in unlike]
     figure = themed(
         "Similarity of patching maps, with ceiling and floor", height=(170 if stacked else 140) + 84 * len(sites)
     )
@@ -77,5 +83,5 @@ def similarity_dots(unlike: list[xr.DataArray], mark: float = 0.999, stacked: bo
     )
     figure.update_yaxes(tickvals=list(range(len(sites))), ticktext=sites, range=[len(sites) - 0.5, -0.5], ticks="")
     return figure.update_layout(
-        margin={"t": 116 if stacked else 80, "l": 78}, legend={"orientation": "v" if stacked else "h"}
+        margin={"t": 116 if stacked else 80, "l": 104}, legend={"orientation": "v" if stacked else "h"}
     )

@@ -10,6 +10,7 @@ last update at p ≠ p0, undefined (NaN) before the first.
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,8 @@ from hyst_interp.config.frozen import digest
 
 Branch = Literal["below", "above"]
 BRANCHES: tuple[Branch, Branch] = ("below", "above")
+WIDTH, HEIGHT, CORNERS = 420, 72, 400
+"""Size in pixels of the picture that a schedule shows of itself, and the most levels that it draws."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,38 @@ class Schedule:
     def digest(self) -> str:
         """SHA-256 of the steps in order."""
         return digest({"role": self.role, "p": [float(p) for p in self.p], "batch": [int(b) for b in self.batch]})
+
+    def _summary(self) -> str:
+        span = f"p {self.p.min():g} … {self.p.max():g}, " if len(self) else ""
+        plural = "s" if len(self) != 1 else ""
+        return f"{len(self):,} update{plural} on the {self.role} stream, {span}home p0 {self.p0:g}"
+
+    def __repr__(self) -> str:
+        return f"Schedule({self._summary()}; steps {self.digest()[:12]}, exposure {exposure_digest(self)[:12]})"
+
+    def _repr_html_(self) -> str:
+        return (
+            f"<div><b>Schedule</b> {escape(self._summary())}<br>{self._picture()}<br>"
+            f"steps <code>{self.digest()}</code><br>exposure <code>{exposure_digest(self)}</code></div>"
+        )
+
+    def _picture(self) -> str:
+        """p over updates as a small SVG, p0 dashed."""
+        starts = np.flatnonzero(np.diff(self.p, prepend=np.nan) != 0)
+        starts = starts[:: max(1, -(-len(starts) // CORNERS))]
+        ends = [*starts[1:], len(self)]
+        x = WIDTH / max(len(self), 1)
+        path = " ".join(
+            f"{'M' if not i else 'L'}{start * x:.1f} {_height(float(self.p[start]))} H{end * x:.1f}"
+            for i, (start, end) in enumerate(zip(starts, ends, strict=False))
+        )
+        home = _height(self.p0)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" role="img" style="max-width:'
+            f'100%"><title>mixture p from 0 (bottom) to 1 (top) over {len(self):,} updates, p0 dashed</title>'
+            f'<path d="M0 {home} H{WIDTH}" stroke="#8b929b" stroke-dasharray="3 3"/>'
+            f'<path d="{path}" fill="none" stroke="#5B3A8E" stroke-width="1.5"/></svg>'
+        )
 
 
 def tau(p: Float[np.ndarray, " step"], p0: float) -> Float[np.ndarray, " position"]:
@@ -99,3 +134,7 @@ def _join(first: Schedule, second: Schedule) -> Schedule:
     return Schedule(
         np.concatenate([first.p, second.p]), np.concatenate([first.batch, second.batch]), first.role, first.p0
     )
+
+
+def _height(p: float) -> str:
+    return f"{2 + (1 - p) * (HEIGHT - 4):.1f}"

@@ -1,7 +1,9 @@
 """Tables and figures as the page's template takes them: plain text and JSON, no numbers made here."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -47,6 +49,26 @@ class Figure:
     narrow_height: int
 
 
+@dataclass(frozen=True)
+class Chapter:
+    """A section of the page: its template is `chapters/KEY.html`, which finds what stands here by name."""
+
+    key: str
+    """Of the section's id and template."""
+    title: str
+    short: str
+    """In the list at the head of the page."""
+    tables: dict[str, Table] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    words: dict[str, Any] = field(default_factory=dict)
+    """What else the template prints."""
+
+    @property
+    def drawn(self) -> dict[str, Figure]:
+        """Figures by name."""
+        return {one.name: one for one in self.figures}
+
+
 def cells(*texts: str | Cell) -> list[Cell]:
     """A row: texts as cells."""
     return [text if isinstance(text, Cell) else Cell(text) for text in texts]
@@ -64,3 +86,8 @@ def figure(name: str, wide: go.Figure, narrow: go.Figure, caption: str) -> Figur
     text = json.dumps({"data": spec["data"], **layouts}, ensure_ascii=False, separators=(",", ":"))
     heights = (layouts["wide"]["height"], layouts["narrow"]["height"])
     return Figure(name, title, caption, text.replace("</", "<\\/"), *heights)
+
+
+def both(name: str, make: Callable[[bool], go.Figure], caption: str) -> Figure:
+    """A figure from its maker, which takes `stacked`."""
+    return figure(name, make(False), make(True), caption)

@@ -8,6 +8,8 @@ import re
 from hyst_interp.claims import Row
 from hyst_interp.statistics import Equivalence, Estimate
 
+UNSIGNED = ("probability", "ratio", "distance in logits", "distances of siblings")
+"""Units whose numbers carry no plus sign."""
 VERDICTS = ("agrees", "differs", "undetermined")
 
 
@@ -38,7 +40,7 @@ def estimate(one: Estimate, places: int = 3) -> str:
     def show(value: float | None) -> str:
         if one.unit == "correlation":
             return correlation(value)
-        return number(value, places, signed=one.unit not in ("probability", "ratio", "distance in logits"))
+        return number(value, places, signed=one.unit not in UNSIGNED)
 
     if one.shape == "unbounded":
         return f"{show(one.estimate)} (unbounded)"
@@ -75,6 +77,18 @@ def relaxation(test: Equivalence) -> str:
         "equivalent": "the gap has relaxed: its interval lies inside the margin",
         "different": "the gap has not relaxed: its interval lies wholly outside the margin",
     }.get(test.verdict, "whether the gap has relaxed is undetermined: its interval is neither inside nor outside")
+
+
+def band_method(attrs: dict) -> str:
+    """How a band over seeds was found: level, method, n."""
+    return f"{attrs['level']:.0%}, {attrs['method']}, n = {attrs['n']}".replace("%", " %")
+
+
+def listed(words: list[str]) -> str:
+    """`a`, `a and b`, `a, b, and c`."""
+    if len(words) < 3:
+        return " and ".join(words)
+    return ", ".join(words[:-1]) + ", and " + words[-1]
 
 
 def tally(rows: list[Row]) -> str:

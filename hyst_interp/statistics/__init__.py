@@ -13,40 +13,59 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hyst_interp.statistics.equivalences import Equivalence, equivalence
     from hyst_interp.statistics.estimate import Estimate, undefined
+    from hyst_interp.statistics.families import MaxT, max_t
     from hyst_interp.statistics.intervals import binomial, fisher_mean, min_max, over_trials, student_t
+    from hyst_interp.statistics.powers import detectable, power, seeds_for, sign_flip_can_reject
     from hyst_interp.statistics.ratios import fieller, ratio_of_means
     from hyst_interp.statistics.sign_flips import SignFlip, sign_flip
+    from hyst_interp.statistics.variances import VarianceComponents, variance_components
 
 _HOME = {
     "Equivalence": "equivalences",
     "Estimate": "estimate",
+    "MaxT": "families",
     "SignFlip": "sign_flips",
+    "VarianceComponents": "variances",
     "binomial": "intervals",
+    "detectable": "powers",
     "equivalence": "equivalences",
     "fieller": "ratios",
     "fisher_mean": "intervals",
+    "max_t": "families",
     "min_max": "intervals",
     "over_trials": "intervals",
+    "power": "powers",
     "ratio_of_means": "ratios",
+    "seeds_for": "powers",
     "sign_flip": "sign_flips",
+    "sign_flip_can_reject": "powers",
     "student_t": "intervals",
     "undefined": "estimate",
+    "variance_components": "variances",
 }
 
 __all__ = [
     "Equivalence",
     "Estimate",
+    "MaxT",
     "SignFlip",
+    "VarianceComponents",
     "binomial",
+    "detectable",
     "equivalence",
     "fieller",
     "fisher_mean",
+    "max_t",
     "min_max",
     "over_trials",
+    "power",
     "ratio_of_means",
+    "seeds_for",
     "sign_flip",
+    "sign_flip_can_reject",
     "student_t",
     "undefined",
+    "variance_components",
 ]
 
 

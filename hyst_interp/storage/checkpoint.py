@@ -6,6 +6,7 @@ same configuration gives the same bytes. There is no pickle.
 """
 
 from dataclasses import dataclass
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
@@ -84,7 +85,45 @@ class Checkpoint:
         )
 
     def __repr__(self) -> str:
-        return f"Checkpoint({describe(self.manifest)}; weights {self.manifest.weights[:12]})"
+        keeps = "weights and optimizer" if self.moments is not None else "weights only"
+        return f"Checkpoint({describe(self.manifest)}; {keeps}; weights {self.manifest.weights[:12]})"
+
+    def facts(self) -> dict[str, str]:
+        """What it is and keeps, as label → text; nothing is computed but the number of parameters."""
+        place, setup = self.provenance, self.manifest.setup
+        model = setup.model
+        mlp = f", MLP {model.d_mlp}" if model.d_mlp else ", no MLP"
+        count = sum(one.numel() for one in self.weights.values())
+        updates = [f"{place.step:,} since initialisation"]
+        if place.branch is not None:
+            updates.append(f"{place.position:,} since the fork")
+        hashes = {"weights": self.manifest.weights, "state": self.manifest.state}
+        hashes |= {"anchor": place.anchor.weights} if place.anchor else {}
+        found = {
+            "what": describe(self.manifest),
+            "seed": str(setup.seed),
+            "branch": f"from {place.branch}" if place.branch else "none: an anchor",
+            "order": _or_dash(place.order),
+            "hold": _or_dash(place.hold),
+            "τ": _or_dash(place.tau),
+            "updates": ", ".join(updates),
+            "model": f"{model.n_layers} layers of {model.n_heads} heads, d_model {model.d_model}{mlp}",
+            "keeps": f"{count:,} weights" + (", optimizer moments" if self.moments is not None else ", no optimizer"),
+            **{f"hash of {name}": value for name, value in hashes.items()},
+        }
+        found |= {name: value for name in ("schedule", "exposure") if (value := getattr(place, name))}
+        return found | {"directory": str(self.directory)}
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+            for name, text in self.facts().items()
+        )
+        return f"<div><b>Checkpoint</b><table>{rows}</table></div>"
+
+
+def _or_dash(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
 
 
 def stream_names(setup_seed: int, order: int | None) -> dict[str, str]:

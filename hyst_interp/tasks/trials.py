@@ -5,11 +5,15 @@ was made) its corrupted prompt. Rows are independent, so a slice of trials is ag
 """
 
 from dataclasses import dataclass, fields, replace
+from html import escape
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hyst_interp.sites import ROLES
+
+SHOWN = 8
+"""Trials that a repr shows."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,47 @@ class Trials:
         if role not in ROLES:
             raise ValueError(f"role '{role}' does not exist; use one of {', '.join(ROLES)}")
         return self.roles == ROLES.index(role)
+
+    @property
+    def token_names(self) -> tuple[str, ...]:
+        """Every token by its name: keys `k0 k1 …`, then values `v0 v1 …`."""
+        keys = tuple(f"k{i}" for i in range(self.first_value))
+        return (*keys, *(f"v{i}" for i in range(self.d_vocab - self.first_value)))
+
+    def sentence(self, trial: int) -> str:
+        """One trial in a line: `k3→v9 … k3→?  contextual v9, fixed v2`."""
+        name = self.token_names
+        query, contextual, fixed = (name[column[trial]] for column in (self.query, self.contextual, self.fixed))
+        others = " … " if self.tokens.shape[1] > 3 else " "
+        return f"{query}→{contextual}{others}{query}→?  contextual {contextual}, fixed {fixed}"
+
+    def prompt(self, trial: int) -> str:
+        """The whole prompt of one trial: `k1→v4 k3→v9 k3→?`."""
+        names = [self.token_names[token] for token in self.tokens[trial]]
+        pairs = [f"{key}→{value}" for key, value in zip(names[:-1:2], names[1:-1:2], strict=False)]
+        return " ".join([*pairs, f"{names[-1]}→?"])
+
+    def _summary(self) -> str:
+        n_trials, n_pos = self.tokens.shape
+        twin = f", {self.twin} twin" if self.twin else ""
+        return f"{n_trials:,} trial{'s' if n_trials != 1 else ''} of {n_pos} tokens{twin}"
+
+    def _rest(self) -> str:
+        more = len(self) - SHOWN
+        return f"… and {more:,} more" if more > 0 else ""
+
+    def __repr__(self) -> str:
+        lines = [self.sentence(trial) for trial in range(min(len(self), SHOWN))]
+        return "\n  ".join([f"Trials({self._summary()})", *lines, *([self._rest()] if self._rest() else [])])
+
+    def _repr_html_(self) -> str:
+        cell = '<td style="text-align:left;white-space:pre;font-family:monospace">'
+        rows = "".join(
+            f"<tr><td>{trial}</td>{cell}{escape(self.sentence(trial))}</td>{cell}{escape(self.prompt(trial))}</td></tr>"
+            for trial in range(min(len(self), SHOWN))
+        )
+        head = "<tr><th>trial</th><th>question and answers</th><th>whole prompt</th></tr>"
+        return f"<div><b>Trials</b> {escape(self._summary())}<table>{head}{rows}</table>{self._rest()}</div>"
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The numeric columns, for a file."""

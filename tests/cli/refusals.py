@@ -62,6 +62,14 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "one trial, compare": (f"compare {BELOW} {ABOVE} --trials 1", "1"),
     "no run": (f"compare {BELOW} {ABOVE} --run {{mini}}/nowhere", "nowhere"),
     "run that is none": (f"compare {BELOW} {ABOVE} --run {{mini}}/empty", "study.toml"),
+    # explore
+    "wrong order, explore": (f"explore {ABOVE} {BELOW} --out {{out}}/e.html", "from below first"),
+    "explorer without a file": (f"explore {BELOW} {ABOVE}", "--out"),
+    "explorer of another kind": (f"explore {BELOW} {ABOVE} --out {{out}}/e.pdf", ".html"),
+    "explorer nowhere": (f"explore {BELOW} {ABOVE} --out {{out}}/missing/e.html", "missing"),
+    "explorer without trials": (f"explore {BELOW} {ABOVE} --out {{out}}/e.html --trials 0", "0"),
+    "explorer with too many trials": (f"explore {BELOW} {ABOVE} --out {{out}}/e.html --trials 201", "201"),
+    "explorer of nothing": (f"explore {BELOW} {{mini}}/empty --out {{out}}/e.html", "checkpoint.json"),
     # trials
     "no trials to write": (f"{TRIALS} --n 0 --out {{out}}/t.npz", "0"),
     "trials of another kind": (f"{TRIALS} --n 5 --out {{out}}/t.csv", ".npz"),

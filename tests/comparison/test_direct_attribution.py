@@ -66,9 +66,7 @@ def test_parts_are_pure_where_only_one_factor_differs(small_pair: PairData) -> N
 
 def test_terms_name_everything_that_writes(small_pair: PairData) -> None:
     names = term_names(small_pair.below)
-    assert names == [
-        *("embed", "pos", "L0H0", "L0H1", "L1H0", "L1H1", "L0 b_O", "L1 b_O", "L0MLP", "L1MLP", "bias")
-    ]
+    assert names == [*("embed", "pos", "L0H0", "L0H1", "L1H0", "L1H1", "L0 b_O", "L1 b_O", "L0MLP", "L1MLP", "bias")]
 
 
 def test_attention_by_role_is_a_plain_loop_over_patterns_and_sums_to_one(small_pair: PairData) -> None:

@@ -34,11 +34,13 @@ def planted_behaviour(study: StudyConfig) -> xr.Dataset:
     halves = GAP * 0.5 ** np.arange(len(study.holds)) / 2
     margin = noise(*sizes) + (halves[:, None] * np.array([1, -1]))[None, None, :, :, None]
     values = {"margin": margin, "contextual_part": margin / 3, "fixed_part": 2 * margin / 3}
+    asked = np.arange(TRIALS)[None, :] % (3 + np.arange(len(study.seeds))[:, None] % 2)
     coords = {"seed": list(study.seeds), "order": list(range(study.orders)), "hold": list(study.holds)}
     facts = np.tile(np.arange(TRIALS) % 3, (len(study.seeds), 1))
     found = xr.Dataset({name: (dims, array.astype("float32")) for name, array in values.items()}, coords)
     return found.assign_coords(
         branch=BRANCHES,
+        query=(("seed", "trial"), asked),
         contextual_count=(("seed", "trial"), 1 + (facts == 1)),
         fixed_present=(("seed", "trial"), (facts == 0).astype("int8")),
     )
@@ -129,6 +131,71 @@ def planted_patching(study: StudyConfig, site: str, place: str) -> xr.Dataset:
     )
 
 
+def planted_positions(study: StudyConfig, site: str) -> xr.Dataset:
+    """Maps by position of every twin and mapped order, averaged over trials."""
+    changed = study.replace(patching={**study.patching.model_dump(), "sites": ["resid_pre", "result"]})
+    one = planted_patching(changed, site, "pos").isel(order=0)
+    parts = [one.mean("trial", keep_attrs=True) * (1 + 0.01 * i) for i in range(study.patching.orders)]
+    both = xr.concat([part.isel(twin=0, drop=True) for part in parts], dim="order")
+    twins = list(study.patching.twins)
+    joined = xr.concat([both] * len(twins), dim="twin").assign_coords(twin=twins, order=range(study.patching.orders))
+    attrs = {"site": site, "direction": "denoise", "axis": "position"}
+    return joined.transpose("seed", "order", "branch", "twin", ...).drop_attrs().assign_attrs(attrs)
+
+
+TERMS = ["embed", "pos", "L0H0", "L0H1", "L1H0", "L1H1", "L0 b_O", "L1 b_O", "L0MLP", "L1MLP", "bias"]
+
+
+def planted_direct(study: StudyConfig) -> xr.Dataset:
+    """L0H0 adds 0.2 to the gap, L1MLP 0.1, the others about nothing; the parts add up."""
+    size = (len(study.seeds), study.patching.orders, len(TERMS), 3, TRIALS)
+    parts = noise(*size, scale=0.005)
+    parts[:, :, TERMS.index("L0H0"), 0] += 0.2
+    parts[:, :, TERMS.index("L1MLP"), 1] += 0.1
+    above = noise(*size[:3], TRIALS)
+    direct = np.stack([above + parts.sum(3), above], axis=2)
+    return xr.Dataset(
+        {
+            "direct": (("seed", "order", "branch", "term", "trial"), direct),
+            "split": (("seed", "order", "term", "part", "trial"), parts),
+        },
+        {
+            "seed": list(study.seeds),
+            "order": list(range(study.patching.orders)),
+            "branch": BRANCHES,
+            "term": TERMS,
+            "part": ["activation", "readout", "scale"],
+        },
+    )
+
+
+def planted_attention(study: StudyConfig) -> xr.Dataset:
+    """Every head looks at all roles alike, but L1H1 from below at the value more."""
+    shape = (len(study.seeds), study.patching.orders, 2, 2, 2, len(ROLES), TRIALS)
+    values = 0.2 + noise(*shape, scale=0.002)
+    values[:, :, 0, 1, 1, ROLES.index("its value")] += 0.1
+    dims = ("seed", "order", "branch", "layer", "head", "role", "trial")
+    coords = {"seed": list(study.seeds), "order": list(range(study.patching.orders)), "branch": BRANCHES}
+    coords |= {"layer": [0, 1], "head": [0, 1], "role": list(ROLES)}
+    return xr.Dataset({"attention": (dims, values)}, coords)
+
+
+@pytest.fixture
+def planted_grid() -> xr.Dataset:
+    """A calibration grid of eight schedules on three seeds; the gap on arrival is above 0 in five."""
+    mean = np.linspace(-0.3, 0.4, 8)
+    gaps = {
+        f"gap_hold_{hold}": (("cell", "seed"), (factor * mean)[:, None] + noise(8, 3, scale=0.005))
+        for hold, factor in ((0, 1), (25, -0.5), (100, 0.01))
+    }
+    columns = {"delta": [0.2, 0.4] * 4, "levels": [1, 2, 4, 8] * 2, "dwell": [5, 10] * 4, "updates": [80] * 8}
+    columns |= {"shape": ["staircase"] * 6 + ["triangle"] * 2}
+    facts = {"chosen": np.eye(8, dtype="int8")[5], "within_budget": np.ones(8, "int8")}
+    facts |= {"followed_up": np.full(8, 0.8), "followed_down": np.full(8, 0.8)}
+    coords = {"seed": [100, 101, 102]} | {name: ("cell", values) for name, values in columns.items()}
+    return xr.Dataset(gaps | {name: ("cell", values) for name, values in facts.items()}, coords)
+
+
 def plant_anchor(study: StudyConfig, directory: Path, seed: int) -> None:
     directory.mkdir(parents=True)
     steps = 50 * np.arange(1, 8 + seed % 2)
@@ -148,8 +215,11 @@ def plant_anchor(study: StudyConfig, directory: Path, seed: int) -> None:
     (directory / "checkpoint.json").write_text(to_text(manifest), "utf-8")
 
 
-def plant_run(root: Path, **changes) -> StudyConfig:
-    """A run directory of the `tiny` study with `changes`, whole but for its report."""
+def plant_run(root: Path, inside: bool = True, apart: int = 0, **changes) -> StudyConfig:
+    """A run directory of the `tiny` study with `changes`, whole but for its report.
+
+    `inside`: with direct attribution, attention, and maps by position; `apart`: claims of the first so many seeds.
+    """
     study = load_study("tiny").replace(**changes)
     run = Run(root)
     root.mkdir(parents=True)
@@ -160,10 +230,18 @@ def plant_run(root: Path, **changes) -> StudyConfig:
     for site in study.patching.sites:
         results[f"patching-{site}"] = planted_patching(study, site, "role")
     results["patching-figure"] = planted_patching(study, "resid_pre", "pos")
+    if inside:
+        results |= {f"patching-position-{site}": planted_positions(study, site) for site in ("resid_pre", "result")}
+        results |= {"direct": planted_direct(study), "attention": planted_attention(study)}
     for name, dataset in results.items():
         write_results(dataset, run.results / f"{name}.nc")
     rows = judge(evidence(results), study.claims, study.name)
-    content = {"schema": "hyst-interp/claims/1", "rows": [row.to_dict() for row in rows]}
+    content: dict = {"schema": "hyst-interp/claims/1", "rows": [row.to_dict() for row in rows]}
+    if apart:
+        first = list(study.seeds[:apart])
+        some = {name: found.sel(seed=first) for name, found in results.items()}
+        judged = [row.to_dict() for row in judge(evidence(some), study.claims, study.name)]
+        content["apart"] = {"seeds": first, "rows": judged}
     (run.results / "claims.json").write_text(json.dumps(content, ensure_ascii=False), "utf-8")
     for seed in study.seeds:
         plant_anchor(study, run.anchor(seed), seed)

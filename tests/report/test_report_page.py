@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,10 +12,15 @@ import pytest
 
 from hyst_interp.errors import UserError
 from hyst_interp.report import page, wording
-from hyst_interp.report.findings import Findings, at_holds, find
-from hyst_interp.report.page import command, write_report
-from hyst_interp.statistics import Estimate, student_t, undefined
-from hyst_interp.storage.results import read_results
+from hyst_interp.report import source as source_module
+from hyst_interp.report.chapters import ORDER, chapters
+from hyst_interp.report.chapters.again import command
+from hyst_interp.report.chapters.maps import named_maps
+from hyst_interp.report.page import write_report
+from hyst_interp.report.source import Source, at_holds, find
+from hyst_interp.report.verdict import kind, verdict
+from hyst_interp.statistics import Estimate, equivalence, student_t, undefined
+from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run, stage_hash
 
 MOST_BYTES = 15_000_000
@@ -90,7 +96,7 @@ def test_the_report_stands_before_the_stage_counts_as_done(planted_run, monkeypa
     def fail(*_):
         raise RuntimeError("planted")
 
-    for name, planted in (("find", None), ("figures", []), ("page", "planted")):
+    for name, planted in (("find", None), ("chapters", []), ("page", "planted")):
         monkeypatch.setattr(page, name, lambda *_, planted=planted: planted)
     monkeypatch.setattr(page, "write_stage", fail)
     with pytest.raises(RuntimeError, match="planted"):
@@ -134,7 +140,7 @@ def test_both_exposures_and_schedules_are_shown(planted_report):
 
 
 @pytest.fixture(scope="module")
-def found(planted_report) -> Findings:
+def found(planted_report) -> Source:
     return find(*planted_report)
 
 
@@ -143,15 +149,16 @@ def test_the_planted_effects_are_found(found):
         row for row in found.replaced[0].rows if (row["components"], row["reference"]) == ("heads", "own-mean")
     )
     assert heads["logits_moved"].estimate == pytest.approx(0.8 * found.replaced[0].gap.estimate, abs=1e-6)
-    slopes = [by_twin["value"]["slope"] for by_twin in found.gains["resid_pre"].values()]
-    assert slopes == pytest.approx([1.1, 1.1], abs=0.05)
+    engaged = found.engagement["resid_pre", "role"]
+    assert engaged.points["gain"].sel(kind="histories").values[:, 0] == pytest.approx([1.1, 1.1], abs=0.05)
+    assert engaged.gain.estimate == pytest.approx(1.1, abs=0.05)
     assert at_holds(found.parts["margin"])[0].estimate == pytest.approx(0.3, abs=0.05)
     parts = found.parts
     np.testing.assert_allclose(parts["contextual_part"] + parts["fixed_part"], parts["margin"], atol=1e-6)
 
 
 def test_the_difference_of_maps_is_the_arrays(found):
-    for array in found.maps.values():
+    for array in named_maps(found).values():
         below, above, difference = (array.sel(history=name).values for name in ("below", "above", "difference"))
         np.testing.assert_allclose(difference, below - above)
 
@@ -164,6 +171,92 @@ def test_one_seed_and_one_order_still_make_a_report(planted_run):
     assert "no interval" in text
     assert "not comparable" in text
     assert not re.search(r"\bnan\b", text, re.I)
+
+
+def test_what_a_run_lacks_is_left_out_and_the_rest_stands(planted_run):
+    study, root = planted_run(inside=False)
+    write_report(study, root, "report", "0" * 64)
+    whole = (root / "report.html").read_text("utf-8")
+    made = [one.key for one in chapters(find(study, root))]
+    assert not {"direct", "attention", "calibration"} & set(made)
+    assert {"verdicts", "gap", "spread", "maps", "similarity", "again"} <= set(made)
+    assert "figure-map-position-value" in Elements(whole).ids
+
+
+def test_twelve_seeds_make_one_page_within_its_size(planted_run):
+    study, root = planted_run(seeds=list(range(12)), apart=5, claims={"comparable": True})
+    write_report(study, root, "report", "0" * 64)
+    text = (root / "report.html").read_text("utf-8")
+    assert len(text.encode()) < MOST_BYTES
+    table = text[text.index('id="table-verdicts"') : text.index('id="schedule"')]
+    assert "all 12 seeds" in table
+    assert "seeds 0–4" in table
+    content = json.loads((root / "results" / "claims.json").read_text("utf-8"))
+    pairs = zip(content["rows"], content["apart"]["rows"], strict=True)
+    badges = re.findall(r'class="verdict (\w+)"><span class="badge">', table)
+    assert badges == [row["verdict"] for pair in pairs for row in pair]
+    assert "smallest p that can be reached" in plain(text), "twelve seeds are not powerless"
+
+
+def test_the_calibration_grid_is_shown_for_the_paper_alone(planted_run, planted_grid, tmp_path, monkeypatch):
+    write_results(planted_grid, tmp_path / "grid.nc")
+    monkeypatch.setattr(source_module, "CALIBRATION", tmp_path / "grid.nc")
+    study, root = planted_run(name="paper", claims={"comparable": True})
+    write_report(study, root, "report", "0" * 64)
+    text = (root / "report.html").read_text("utf-8")
+    assert 'id="figure-calibration"' in text
+    assert "On arrival the gap is above 0 in 5 of 8 schedules by its mean" in plain(text)
+    assert "after 100 shared updates" in plain(text).lower()
+    tiny, other = planted_run()
+    assert find(tiny, other).grid is None
+
+
+@pytest.mark.parametrize(
+    ("arrival", "last", "word"),
+    [
+        ((0.1, 0.3), [0.001, -0.001, 0.002], "transient overshoot"),
+        ((-0.3, -0.1), [0.001, -0.001, 0.002], "transient lag"),
+        ((0.1, 0.3), [0.2, 0.21, 0.22], "persistent branch"),
+        ((-0.3, -0.1), [-0.2, -0.21, -0.22], "persistent branch"),
+        ((0.1, 0.3), [-0.2, -0.21, -0.22], "undetermined"),
+        ((-0.1, 0.3), [0.001, -0.001, 0.002], "undetermined"),
+        ((0.1, 0.3), [0.2, -0.3, 0.1], "undetermined"),
+    ],
+)
+def test_the_verdict_follows_from_arrival_and_relaxation(arrival, last, word):
+    found = Estimate(sum(arrival) / 2, *arrival, 0.95, "planted", "logits", 3)
+    assert kind(found, equivalence(last, 0.02)) == word
+
+
+def test_no_interval_is_no_verdict():
+    alone = Estimate(0.3, None, None, 0.95, "planted", "logits", 1, "one value")
+    assert kind(alone, equivalence([0.0, 0.0], 0.02)) == "undetermined"
+
+
+def test_the_sentence_stands_at_the_top_with_its_reasons(planted_report):
+    study, root = planted_report
+    text = unescape(plain((root / "report.html").read_text("utf-8")))
+    made = verdict(find(study, root))
+    head = text[: text.index("The paper and this run")]
+    assert made.sentence in head
+    for reason in made.reasons:
+        assert reason in text
+    assert "cannot fall below p = 0.5" in text, "two seeds: said beside the verdict"
+    assert "the opposite of lag" in text
+
+
+def test_every_number_of_the_new_chapters_is_of_the_results(planted_report):
+    _, root = planted_report
+    text = plain((root / "report.html").read_text("utf-8"))
+    data = read_results(Run(root).results / "direct.nc")["direct"].astype("float64")
+    terms = (data.sel(branch="below") - data.sel(branch="above")).mean(["order", "trial"])
+    assert wording.estimate(student_t(terms.sum("term").values, "logits")) in text
+    for term in ("L0H0", "L1MLP"):
+        assert wording.estimate(student_t(terms.sel(term=term).values, "logits")) in text
+    attention = read_results(Run(root).results / "attention.nc")["attention"].isel(seed=0).mean(["order", "trial"])
+    largest = float((attention.sel(branch="below") - attention.sel(branch="above")).max())
+    assert f"The largest difference between the histories is {wording.number(largest)}, of L1H1" in text
+    assert "powerless" in text
 
 
 def test_results_that_are_missing_are_refused(planted_run, tmp_path, one_sentence):
@@ -193,7 +286,9 @@ def test_the_command_makes_the_same_study(changes, expected):
 
 def test_templates_are_package_data():
     home = Path(page.__file__).parent
-    assert {path.name for path in home.glob("*.html")} >= {"page.html", "figure.html", "draw.html"}
+    assert {path.name for path in home.glob("*.html")} >= {"page.html", "figure.html", "draw.html", "blocks.html"}
+    written = {path.stem for path in (home / "chapters").glob("*.html")}
+    assert written == {one.__name__.rpartition(".")[2] for one in ORDER}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""The paper's results beside the run: all its seeds, and the paper's number of them where the run has more."""
+
+from hyst_interp.claims import Row
+from hyst_interp.report.blocks import Cell, Chapter, Table, cells
+from hyst_interp.report.source import Source
+from hyst_interp.report.verdict import RULE, verdict
+from hyst_interp.report.wording import estimate, method, reason, tally, verdict_class, verdict_word
+
+
+def chapter(source: Source) -> Chapter:
+    """Always there: a run has claims."""
+    made = verdict(source)
+    words = {"reasons": made.reasons, "rule": RULE, "tally": tally(source.rows)}
+    return Chapter("verdicts", "The paper and this run", "Paper and run", {"verdicts": _table(source)}, words=words)
+
+
+def _table(source: Source) -> Table:
+    apart = {row.key: row for row in source.apart.rows} if source.apart else {}
+    head = ["quantity", "paper", "this run", "verdict"]
+    if source.apart is not None:
+        head[2:] = [f"all {len(source.study.seeds)} seeds", "verdict", f"seeds {_span(source.apart.seeds)}", "verdict"]
+    rows = []
+    for row in source.rows:
+        one = [Cell(row.quantity, kind="lead"), Cell(row.paper), *_found(row)]
+        if source.apart is not None:
+            one += _found(apart[row.key]) if row.key in apart else cells("–", "–")
+        rows.append([*one, Cell(row.rule, kind="small rule")])
+    notes = [
+        "Calibrated: the choice of the preset fixed this row or made it likely, so its agreement is no evidence."
+        " Free: it was not looked at when the preset was chosen. The rules were fixed before any reporting run."
+    ]
+    if source.apart is not None:
+        notes.append(
+            f"The paper has {len(source.apart.seeds)} seeds; the second pair of columns reads the same rules on the"
+            " first as many of this run, and is contained in the first pair: the two are no independent looks."
+        )
+    wide = " wide" if source.apart is not None else ""
+    return Table("The paper’s results beside this run", (*head, "rule"), rows, tuple(notes), f"cards{wide}")
+
+
+def _found(row: Row) -> list[Cell]:
+    small = [f"{row.estimate.unit}; {method(row.estimate)}"] if row.estimate.n else []
+    small += [reason(row.estimate)] if row.estimate.reason else []
+    status = "calibrated" if row.calibrated else "free"
+    return [
+        Cell(estimate(row.estimate, 4), "; ".join(small)),
+        Cell(verdict_word(row.verdict), status, f"verdict {verdict_class(row.verdict)}"),
+    ]
+
+
+def _span(seeds: tuple[int, ...]) -> str:
+    """`0–4` where the seeds are consecutive, else listed."""
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds))

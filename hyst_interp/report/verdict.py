@@ -1,0 +1,126 @@
+"""The verdict in a sentence, and its reasons, each from an interval by a rule that is printed beside it.
+
+Three words are possible. *Finite-rate transient*: the gap on arrival has a sign, and at the last hold it is equivalent
+to 0. *Persistent branch*: it has a sign on arrival, and at the last hold it lies wholly outside the margin of
+equivalence on the same side. *Undetermined*: anything else. A transient is called overshoot where from below is more
+contextual on arrival, and lag where it is less.
+"""
+
+from dataclasses import dataclass
+
+from hyst_interp.comparison.phases import Phase
+from hyst_interp.report.source import Source
+from hyst_interp.report.wording import correlation, direction, estimate, listed, number, relaxation
+from hyst_interp.statistics import Equivalence, Estimate, sign_flip_can_reject
+
+RULE = (
+    "Rule: a transient has a sign on arrival and is equivalent to 0 at the last hold; a persistent branch has a sign"
+    " on arrival and lies beyond the margin on the same side at the last hold; anything else is undetermined. Signs are"
+    " those of whole intervals."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the run says of history dependence."""
+
+    word: str
+    sentence: str
+    reasons: list[str]
+
+
+def kind(arrival: Estimate, last: Equivalence) -> str:
+    """`transient overshoot`, `transient lag`, `persistent branch`, or `undetermined`."""
+    if arrival.estimate is None or not arrival.excludes(0):
+        return "undetermined"
+    if last.verdict == "equivalent":
+        return "transient overshoot" if arrival.estimate > 0 else "transient lag"
+    end = last.interval.estimate
+    if last.verdict == "different" and end is not None and end * arrival.estimate > 0:
+        return "persistent branch"
+    return "undetermined"
+
+
+def verdict(source: Source) -> Verdict:
+    """The verdict of a run, from its claims, its relaxation, and its maps."""
+    row = source.row("arrival-gap")
+    arrival = row.estimate if row else source.replaced[0].gap
+    found = kind(arrival, source.relaxed)
+    hold = source.last_hold
+    sentences = {
+        "transient overshoot": "Finite-rate history dependence, a transient overshoot: on arrival the network from"
+        f" below is more contextual, the opposite of lag, and after {hold} shared updates the difference is gone.",
+        "transient lag": "Finite-rate history dependence, a transient: on arrival the network from below is less"
+        f" contextual, the sign of lag{_later(source)}, and after {hold} shared updates the difference is gone.",
+        "persistent branch": f"A persistent branch, as far as this run looks: the difference on arrival is still there,"
+        f" on the same side, after {hold} shared updates.",
+        "undetermined": "Undetermined: this run does not say whether history leaves a difference on arrival that is"
+        f" gone, or one that is still there, after {hold} shared updates.",
+    }
+    return Verdict(found, sentences[found], [*_course(source, arrival), *_circuit(source), *_limits(source, found)])
+
+
+def _course(source: Source, arrival: Estimate) -> list[str]:
+    reasons = [f"On arrival the gap is {estimate(arrival)} logits: {direction(arrival)}."]
+    if arrival.estimate is not None and arrival.excludes(0):
+        reasons[0] += (
+            " A network that lagged behind its mixture would show a gap below 0."
+            if arrival.estimate > 0
+            else " That is the sign of lag."
+        )
+    if source.phases:
+        named = [f"{one.name} ({number(one.gap.estimate)} logits{_when(source, one)})" for one in source.phases]
+        reasons.append(
+            f"After the last update away from p0 the mean gap goes through {listed(named)}; where it is sampled decides"
+            " which of them is seen."
+        )
+    reasons.append(
+        f"At hold {source.last_hold} the gap is {estimate(source.relaxed.interval)} logits, against a margin of"
+        f" ±{number(source.relaxed.margin, 3, False)}: {relaxation(source.relaxed)}."
+    )
+    return reasons
+
+
+def _later(source: Source) -> str:
+    """That an overshoot follows arrival, where one does."""
+    over = [one for one in source.phases if one.name == "overshoot" and _when(source, one).startswith(" at hold")]
+    return f"; the overshoot, its opposite, follows{_when(source, over[0])}" if over else ""
+
+
+def _when(source: Source, one: Phase) -> str:
+    """The hold at a phase's extreme, or that it comes before arrival."""
+    hold = float(source.curve["hold"].sel(position=one.extreme))
+    return f" at hold {hold:.0f}" if hold == hold else " before arrival"
+
+
+def _circuit(source: Source) -> list[str]:
+    reasons = []
+    key = ("result", "role")
+    if key in source.likeness:
+        alike, engaged = source.likeness[key], source.engagement[key]
+        between, ceiling = (alike.correlation(name) for name in ("histories", "ceiling"))
+        near = "" if ceiling.estimate is None else f", where siblings reach {correlation(ceiling.estimate)}"
+        reasons.append(f"Both histories’ maps over heads correlate with r = {estimate(between)}{near}.")
+        blind = "" if engaged.detectable is None else f"; a gain nearer to 1 than ±{engaged.detectable:.2g} would not"
+        tail = f"{blind} have been seen" if blind else ""
+        reasons.append(f"The circuit’s gain, from above over from below, is {estimate(engaged.gain)}{tail}.")
+    share = source.row("share-removed")
+    if share is not None and share.estimate.estimate is not None:
+        reasons.append(f"{share.quantity.capitalize()}: {estimate(share.estimate)}, as a share of it.")
+    return reasons
+
+
+def _limits(source: Source, found: str) -> list[str]:
+    n = len(source.study.seeds)
+    reasons = []
+    if not sign_flip_can_reject(n):
+        reasons.append(
+            f"With {n} seed{'s' if n != 1 else ''} an exact sign-flip test cannot fall below p = {2 / 2**n:.4g}: signs"
+            " and intervals are described, significance is not claimed."
+        )
+    if found.startswith("transient"):
+        reasons.append(
+            "A transient speaks of this schedule’s rate. That no slower sweep leaves a branch behind is not shown by"
+            " it, and whether the memory sits in the parameters or in the optimizer’s state is not asked here."
+        )
+    return reasons
