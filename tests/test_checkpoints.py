@@ -100,6 +100,17 @@ def test_order_0_of_every_shipped_seed_by_plain_loops(seed: int) -> None:
     _maps(seed, setup, models, trials.take(slice(0, 48)))
 
 
+@pytest.mark.parametrize("hold", STUDY.holds[1:])
+def test_later_holds_of_the_first_seed_by_plain_loops(hold: int) -> None:
+    seed = STUDY.seeds[0]
+    shipped = results("behaviour")["margin"].sel(seed=seed, order=0, hold=hold)
+    for branch in ("below", "above"):
+        checkpoint = load(ROOT / f"seed-{seed}" / "order-0" / branch / f"hold-{hold:03d}")
+        trials = evaluation_trials(checkpoint.manifest.setup, STUDY.behaviour.headline_trials)
+        values = margins(checkpoint.model(), trials)
+        np.testing.assert_allclose(values, shipped.sel(branch=branch).values, atol=2e-4)
+
+
 def _heads_by_own_means(seed: int, setup, models: dict, trials: Trials) -> None:
     """Own means of all heads at the query, by TransformerLens's cache and hooks."""
     inputs = mean_inputs(setup, STUDY.attenuation.means_trials)
