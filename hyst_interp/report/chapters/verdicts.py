@@ -32,7 +32,8 @@ def _table(source: Source) -> Table:
     if source.apart is not None:
         notes.append(
             f"The second pair of columns reads the same rules on the first {len(source.apart.seeds)} seeds, set"
-            " apart to match the paper’s number. They are among those of the first pair: the two are no independent looks."
+            " apart to match the paper’s number. They are among those of the first pair: the two are no independent"
+            " looks."
         )
     wide = " wide" if source.apart is not None else ""
     return Table("The paper’s results beside this run", (*head, "rule"), rows, tuple(notes), f"cards{wide}")
