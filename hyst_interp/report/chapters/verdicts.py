@@ -31,7 +31,7 @@ def _table(source: Source) -> Table:
     ]
     if source.apart is not None:
         notes.append(
-            f"The second pair of columns reads the same rules on the first {len(source.apart.seeds)} seeds, set"
+            f"The second pair of columns reads the same rules on the first {len(source.apart.seeds)} seeds,"
             " apart to match the paper’s number. They are among those of the first pair: the two are no independent"
             " looks."
         )
