@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hyst_interp.comparison.evidence import Evidence
-from hyst_interp.comparison.relaxation import equivalence_margin, relaxed
+from hyst_interp.comparison.relaxation import relaxed
 from hyst_interp.config.study import ClaimsConfig
 from hyst_interp.statistics import (
     Estimate,
@@ -245,8 +245,3 @@ def judge(found: Evidence, config: ClaimsConfig, name: str) -> list[Row]:
         calibrated = claim.key in config.calibrated
         rows.append(Row(claim.key, claim.quantity, claim.paper, claim.rule, estimate, verdict, calibrated))
     return rows
-
-
-def equivalence_note(found: Evidence) -> str:
-    """The margin that "close to zero" was tested against, in words."""
-    return f"±{equivalence_margin(found.peak_gap):.4f} logits, from a peak gap of {found.peak_gap:+.3f}"
