@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup test lint smoke reproduce calibration clean
+.PHONY: help setup test lint smoke reproduce calibration bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -39,3 +39,6 @@ clean:  ## remove runs and caches, keep .venv
 
 calibration: setup  ## run the grid that the paper preset was chosen from (about 15 minutes)
 	$(BIN)/python -m hyst_interp.study.calibration --out runs/calibration
+
+bench: setup  ## time the fast paths against their peers (about 20 minutes) and put the table into README
+	$(BIN)/python -W ignore -m benchmarks

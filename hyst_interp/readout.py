@@ -29,20 +29,20 @@ CHUNK = 512
 """Trials a forward pass; fixed, so that results do not depend on how many trials were asked for."""
 
 
-def read(logits: Float[torch.Tensor, "trial d_vocab"], trials: Trials) -> dict[str, Float[np.ndarray, " trial"]]:
-    """Every quantity of `QUANTITIES` for logits at the query; ValueError where the numbers of rows differ."""
-    if len(logits) != len(trials):
-        raise ValueError(f"logits have {len(logits)} rows for {len(trials)} trials; give one row a trial")
+def read(
+    logits: Float[torch.Tensor, "*cell trial d_vocab"], trials: Trials
+) -> dict[str, Float[np.ndarray, "*cell trial"]]:
+    """Every quantity of `QUANTITIES` for logits at the query; ValueError where the numbers of trials differ."""
+    if logits.shape[-2] != len(trials):
+        raise ValueError(f"logits have {logits.shape[-2]} rows for {len(trials)} trials; give one row a trial")
     values = logits.detach().to("cpu", torch.float64)
-    rows = torch.arange(len(values))
-    contextual = values[rows, torch.from_numpy(trials.contextual)]
-    fixed = values[rows, torch.from_numpy(trials.fixed)]
-    others = torch.zeros_like(values, dtype=torch.bool)
-    others[:, trials.first_value :] = True
-    others[rows, torch.from_numpy(trials.contextual)] = False
-    others[rows, torch.from_numpy(trials.fixed)] = False
-    middle = (values * others).sum(1) / others.sum(1)
-    norm = values.logsumexp(1)
+    answers = torch.from_numpy(np.stack([trials.contextual, trials.fixed], -1))
+    contextual, fixed = values.gather(-1, answers.expand(*values.shape[:-1], 2)).unbind(-1)
+    same = torch.from_numpy(~trials.conflict)
+    both = torch.where(same, contextual, contextual + fixed)
+    others = trials.d_vocab - trials.first_value - 2 + same.to(torch.float64)
+    middle = (values[..., trials.first_value :].sum(-1) - both) / others
+    norm = values.logsumexp(-1)
     found = {
         "margin": contextual - fixed,
         "contextual_part": contextual - middle,

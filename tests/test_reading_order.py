@@ -27,6 +27,7 @@ ORDER = (
     "storage",
     "interventions",
     "comparison",
+    "localization",
     "claims",
     "figures",
     "report",

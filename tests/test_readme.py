@@ -1,11 +1,16 @@
 """The README is true: its commands and snippets run, its make targets exist, every command of the tool appears."""
 
+import logging
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
+from distributed import LocalCluster
 
 from hyst_interp.cli import main
 from hyst_interp.cli.app import COMMANDS
@@ -27,11 +32,28 @@ def beside_runs(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return tmp_path
 
 
+@contextmanager
+def any_cluster() -> Iterator[str]:
+    """The address of a scheduler with one worker, in this process."""
+    settings: Any = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=1, silence_logs=logging.CRITICAL, **settings) as cluster:
+        yield cluster.scheduler_address
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_every_command_of_the_readme_runs(call: str, beside_runs: Path, capsys: pytest.CaptureFixture) -> None:
     words = shlex.split(call.replace("--preset smoke", "--preset tiny"))[1:]
-    assert main(words) == 0, capsys.readouterr().err
+    with any_cluster() if "--cluster" in words else nullcontext() as address:
+        if address is not None:
+            words[words.index("--cluster") + 1] = address
+        assert main(words) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
+
+
+def test_the_readme_starts_its_cluster_where_it_looks_for_it() -> None:
+    places = {word for line in LINES for word in line.split() if word.startswith("tcp://")}
+    assert places == {"tcp://127.0.0.1:8786"}
+    assert "dask scheduler --host 127.0.0.1 --port 8786 --no-dashboard" in LINES
 
 
 def test_the_snippets_of_the_readme_run_one_after_the_other(beside_runs: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyst_interp.cli.arguments import Format, at_least
+from hyst_interp.cli.arguments import Format, at_least, choice
 from hyst_interp.cli.output import Answer, check_format, schema
 from hyst_interp.errors import UserError
 
@@ -29,6 +29,20 @@ def reproduce(
     workers: Annotated[
         int | None, typer.Option("--workers", metavar="N", help="Processes at work; by default one a core.")
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="cpu|cuda",
+            help="Where training runs, instead of the preset's: a GPU trains all histories in lockstep.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="tcp://host:port", help="Work on a dask cluster, by its scheduler's address."
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was interrupted.")] = False,
     format: Format = "table",
 ) -> Answer:
@@ -45,11 +59,15 @@ def reproduce(
     check_format(format)
     if workers is not None:
         at_least("--workers", workers, 1, 4096)
-    from hyst_interp.config.study import load_study, parse_seeds
+    if cluster is not None:
+        _check_cluster(cluster, workers)
+    from hyst_interp.config.study import DEVICES, load_study, parse_seeds
 
     study = load_study(preset)
     if seeds is not None:
         study = study.replace(seeds=parse_seeds(seeds))
+    if device is not None:
+        study = study.replace(device=choice("--device", device, DEVICES))
     directory = Path("runs") / study.name if out is None else Path(out)
     refuse_taken(directory, study, resume)
 
@@ -58,7 +76,7 @@ def reproduce(
 
     progress = Progress()
     try:
-        outcome = run_study(study, directory, workers, resume, listener=progress)
+        outcome = run_study(study, directory, workers, resume, listener=progress, cluster=cluster)
     finally:
         progress.close()
     rows = [row.to_dict() for row in outcome.rows]
@@ -71,6 +89,18 @@ def reproduce(
         "seeds": list(study.seeds),
     }
     return Answer(data, rows, lambda colour: _table(data, colour), format)
+
+
+def _check_cluster(address: str, workers: int | None) -> None:
+    """The form of the address, and that nobody asks for processes here as well."""
+    from hyst_interp.study.cluster import check_address
+
+    if workers is not None:
+        raise UserError(
+            f"--workers {workers} is for this machine, and --cluster '{address}' has workers of its own; pass one of"
+            " them."
+        )
+    check_address(address)
 
 
 def refuse_taken(directory: Path, study: "StudyConfig", resume: bool) -> None:

@@ -12,14 +12,13 @@ mass P(c) + P(f), and the mean margin, after it.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 import xarray as xr
 
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.errors import UserError
 from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.interventions.chunk import Chunk
 from hyst_interp.interventions.edit import Reference
-from hyst_interp.interventions.query_sweep import query_sweep, written_at_query
 from hyst_interp.interventions.references import (
     Means,
     edits_for,
@@ -27,13 +26,10 @@ from hyst_interp.interventions.references import (
     own_mean,
     query_only,
     stream_mean,
-    written_by,
 )
-from hyst_interp.model.hooked import Hooked
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component, ComponentSet
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
-from hyst_interp.tasks.trials import Trials
 
 Plan = Mapping[str, Sequence[ComponentSet]]
 """Reference → sets whose outputs it replaces."""
@@ -51,19 +47,20 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     members = frozenset(c for _, one in rows for c in one.members)
     models = {"below": pair.below, "above": pair.above}
     where = query_only(pair.trials.tokens.shape[1]) if positions == "query" else None
-    averages = _averages(pair, set(plan), members)
+    averages = _averages(pair, set(plan), members, at_query=where is not None)
     shape = (len(rows), len(BRANCHES), len(pair.trials))
     before = np.empty(shape[1:], np.float32)
     margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
     for part in chunks(len(pair.trials)):
         trials = pair.trials.take(part)
+        runs = {branch: Chunk(model, trials) for branch, model in models.items()}
         for index, branch in enumerate(BRANCHES):
-            other = models[BRANCHES[1 - index]]
             table = _references(branch, averages, members)
             if "donor" in plan:
-                table["donor"] = _donors(other, trials, members, everywhere=where is None)
+                written = runs[BRANCHES[1 - index]].written(members, at_query=where is not None)
+                table["donor"] = {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
             cells = [edits_for(one.members, table[reference], where, strength) for reference, one in rows]
-            found = query_sweep(models[branch], trials, [[], *cells])  # before and after by the same operations
+            found = runs[branch].sweep([[], *cells])  # before and after by the same operations
             before[index, part] = found["margin"][0]
             margin[:, index, part] = found["margin"][1:]
             mass[:, index, part] = (found["p_contextual"] + found["p_fixed"])[1:]
@@ -94,16 +91,16 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     )
 
 
-def _averages(pair: PairData, references: set[str], members: frozenset[Component]) -> dict[str, Means]:
+def _averages(pair: PairData, references: set[str], members: frozenset[Component], at_query: bool) -> dict[str, Means]:
     """The means that the references need, by branch (and `anchor`)."""
     averages: dict[str, Means] = {}
     if references & {"own-mean", "pooled-mean"}:
         averages = {
-            "below": means(pair.below, pair.inputs, members),
-            "above": means(pair.above, pair.inputs, members),
+            "below": means(pair.below, pair.inputs, members, at_query),
+            "above": means(pair.above, pair.inputs, members, at_query),
         }
     if "anchor-mean" in references and pair.anchor is not None:
-        averages["anchor"] = means(pair.anchor, pair.inputs, members)
+        averages["anchor"] = means(pair.anchor, pair.inputs, members, at_query)
     return averages
 
 
@@ -119,17 +116,6 @@ def _references(
     if "anchor" in averages:
         table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
     return table
-
-
-def _donors(
-    other: Hooked, trials: Trials, members: frozenset[Component], everywhere: bool
-) -> dict[Component, Reference]:
-    """What the other history's components write on these trials, at every position or at the query."""
-    if everywhere:
-        written = written_by(other, torch.from_numpy(trials.tokens), members)
-    else:
-        written = written_at_query(other, trials, members)
-    return {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
 
 
 def logits_moved(found: xr.Dataset) -> xr.Dataset:
@@ -156,22 +142,21 @@ def row_estimates(found: xr.Dataset) -> list[dict[str, str | Estimate]]:
 
     For donors also both directions and their interaction (half the difference).
     """
-    moved = logits_moved(found)
-    mass = found["answer_mass"].astype("float64").mean("branch")
-    gap = moved["gap"].values
     rows: list[dict[str, str | Estimate]] = []
     for index in range(found.sizes["row"]):
-        one = moved.isel(row=index)
+        here = found.isel(row=index)  # one row at a time: in float64 all of them would take several times the memory
+        one = logits_moved(here)
+        mass = here["answer_mass"].astype("float64").mean("branch")
         row: dict[str, str | Estimate] = {
-            "components": str(found["components"].values[index]),
-            "reference": str(found["reference"].values[index]),
+            "components": str(here["components"].values),
+            "reference": str(here["reference"].values),
             "logits_moved": over_trials(one["moved"].values, "logits"),
             "gap_after": over_trials(one["gap_after"].values, "logits"),
-            "attenuation": ratio_of_means(one["moved"].values, gap, unit="share of the gap", over="trials"),
-            "answer_mass": over_trials(mass.values[index], "probability"),
+            "attenuation": ratio_of_means(one["moved"].values, one["gap"].values, "share of the gap", over="trials"),
+            "answer_mass": over_trials(mass.values, "probability"),
         }
         for branch in BRANCHES:
-            after = found["margin_after"].isel(row=index).sel(branch=branch)
+            after = here["margin_after"].sel(branch=branch)
             row[f"margin_after_{branch}"] = over_trials(after.values.astype(np.float64), "logits")
         if row["reference"] == "donor":
             row["into_below"] = over_trials(one["into_below"].values, "logits")

@@ -10,6 +10,8 @@ import xarray as xr
 
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.interventions.continued import query_pass
+from hyst_interp.interventions.network import Network, covers_model
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import QUANTITIES, dataset, measure, strata
 from hyst_interp.statistics import Estimate, over_trials
@@ -17,7 +19,10 @@ from hyst_interp.tasks.trials import Trials
 
 
 def behaviour(model: Hooked, trials: Trials) -> dict[str, np.ndarray]:
-    """Every quantity of `readout.QUANTITIES` of one network, per trial, by the model's own forward."""
+    """Every quantity of `readout.QUANTITIES` of one network, per trial."""
+    if covers_model(model):
+        network = Network(model)
+        return measure(lambda tokens: query_pass(network, tokens), trials)
     return measure(lambda tokens: model(tokens.to(device_of(model)))[:, -1], trials)
 
 

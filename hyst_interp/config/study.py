@@ -18,6 +18,8 @@ from hyst_interp.errors import UserError
 from hyst_interp.sites import REFERENCES, parse_sets
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
+DEVICES = ("cpu", "cuda")
+"""Where training can run."""
 
 
 class BehaviourConfig(Frozen):
@@ -102,6 +104,8 @@ class StudyConfig(Frozen):
     claims: ClaimsConfig = ClaimsConfig()
     save_optimizer: tuple[Literal["hold-000", "later-holds"], ...] = ("hold-000",)
     """Checkpoints of branches that keep the optimizer's moments (an anchor always does); others keep weights alone."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where training runs: a GPU trains all histories in lockstep, and its bytes are its own."""
 
     @model_validator(mode="after")
     def _possible(self) -> "StudyConfig":

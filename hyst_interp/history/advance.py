@@ -8,13 +8,16 @@ step's mixture.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import numpy as np
 import torch
+from jaxtyping import Float
 from torch.nn import functional
 
 from hyst_interp.history.guard import one_thread
-from hyst_interp.history.optimizer import build_optimizer, read_moments
+from hyst_interp.history.optimizer import Moments, build_optimizer, read_moments
 from hyst_interp.history.schedule import Schedule, tau
 from hyst_interp.history.state import TrainingState
+from hyst_interp.model.build import Weights
 from hyst_interp.model.query_forward import query_logits
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.recall import task_of
@@ -30,10 +33,32 @@ def trajectory(state: TrainingState, schedule: Schedule, at: Iterable[int]) -> I
 
     Raises ValueError for positions that are not increasing or lie beyond the schedule, before any update.
     """
+    return _trajectory(state, schedule, increasing(at, len(schedule)))
+
+
+def increasing(at: Iterable[int], length: int) -> list[int]:
+    """Positions as a list; ValueError where they do not increase within 0 … `length`."""
     wanted = list(at)
-    if wanted != sorted(set(wanted)) or (wanted and not 0 <= wanted[0] <= wanted[-1] <= len(schedule)):
-        raise ValueError(f"positions {wanted} must increase within 0 … {len(schedule)}")
-    return _trajectory(state, schedule, wanted)
+    if wanted != sorted(set(wanted)) or (wanted and not 0 <= wanted[0] <= wanted[-1] <= length):
+        raise ValueError(f"positions {wanted} must increase within 0 … {length}")
+    return wanted
+
+
+def moved(
+    state: TrainingState, clock: Float[np.ndarray, " position"], done: int, weights: Weights, moments: Moments
+) -> TrainingState:
+    """`state` after `done` updates of the schedule whose τ is `clock`: the new tensors, and every clock moved on."""
+    since = clock[done]
+    if since != since:
+        since = None if state.tau is None else state.tau + done
+    return replace(
+        state,
+        weights=weights,
+        moments=moments,
+        step=state.step + done,
+        position=0 if state.branch is None else state.position + done,
+        tau=None if since is None else int(since),
+    )
 
 
 def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> Iterator[TrainingState]:
@@ -45,17 +70,8 @@ def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> 
     optimizer = build_optimizer(training.optimizer, parameters, state.moments, state.step)
 
     def snapshot(done: int) -> TrainingState:
-        since = clock[done]
-        if since != since:
-            since = None if state.tau is None else state.tau + done
-        return replace(
-            state,
-            weights={name: parameter.detach().clone() for name, parameter in parameters.items()},
-            moments=read_moments(optimizer, parameters),
-            step=state.step + done,
-            position=0 if state.branch is None else state.position + done,
-            tau=None if since is None else int(since),
-        )
+        weights = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+        return moved(state, clock, done, weights, read_moments(optimizer, parameters))
 
     remaining = list(wanted)
     for done in range(len(schedule) + 1):

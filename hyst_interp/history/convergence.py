@@ -7,19 +7,19 @@ formed, the first evaluation with mean P(c) ≥ p0/2. Reaching the limit without
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from hyst_interp.config import SetUp
 from hyst_interp.errors import UserError
 from hyst_interp.history.advance import trajectory
-from hyst_interp.history.guard import one_thread
+from hyst_interp.history.ensemble import trajectory_together
+from hyst_interp.history.measured import measured
 from hyst_interp.history.schedule import Schedule
 from hyst_interp.history.state import TrainingState, initial_state
-from hyst_interp.model.query_forward import query_logits
-from hyst_interp.readout import measure
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.recall import task_of
 from hyst_interp.tasks.trials import Trials
@@ -88,11 +88,9 @@ def complaint(evaluations: list[Evaluation], p0: float, minimum_age: int) -> str
     return None
 
 
-def evaluate(state: TrainingState, trials: Trials) -> Evaluation:
-    """The criterion's view of one state."""
-    config, model = state.setup.model, state.model()
-    with one_thread():
-        values = measure(lambda tokens: query_logits(config, model, tokens), trials)
+def evaluate(state: TrainingState, trials: Trials, device: torch.device | str = "cpu") -> Evaluation:
+    """The criterion's view of one state, measured on `device`."""
+    values = measured(state, trials, device)
     return Evaluation(
         step=state.step,
         margin=float(values["margin"].mean(dtype=np.float64)),
@@ -103,17 +101,66 @@ def evaluate(state: TrainingState, trials: Trials) -> Evaluation:
 
 def train_anchor(setup: SetUp, report: Callable[[Evaluation], None] | None = None) -> Anchor:
     """Train from initialisation at p0 until converged; UserError with what was missing at the limit."""
-    limit, minimum_age = setup.training.convergence.limit, setup.training.convergence.minimum_age
-    trials = task_of(setup).trials(Stream("convergence", setup.seed), TRIALS)
-    schedule = Schedule(np.full(limit, setup.p0), np.arange(limit), "anchor", setup.p0)
+    trials, schedule = _trials(setup), _schedule(setup)
     evaluations: list[Evaluation] = []
-    for state in trajectory(initial_state(setup), schedule, at=range(EVERY, limit + 1, EVERY)):
+    for state in trajectory(initial_state(setup), schedule, at=range(EVERY, len(schedule) + 1, EVERY)):
         evaluations.append(evaluate(state, trials))
         if report is not None:
             report(evaluations[-1])
-        if complaint(evaluations, setup.p0, minimum_age) is None:
-            return Anchor(state, tuple(evaluations), formed_at(evaluations, setup.p0) or 0)
-    raise UserError(
-        f"anchor of seed {setup.seed} has not converged after {limit} updates:"
-        f" {complaint(evaluations, setup.p0, minimum_age)}; raise training.convergence.limit or change the optimizer."
+        if (anchor := _converged(state, evaluations)) is not None:
+            return anchor
+    raise _failure(setup, evaluations)
+
+
+def train_anchors(setups: Sequence[SetUp], device: torch.device | str = "cpu") -> Iterator[tuple[int, Anchor]]:
+    """Train many anchors in lockstep by `train_anchor`'s criterion; gives place and anchor of each as it converges.
+
+    An anchor that has converged leaves the ensemble at that evaluation; the others go on without it. Raises UserError
+    after the limit for the first that has not converged, and ValueError for set-ups that make no ensemble.
+    """
+    trials, schedules = [_trials(setup) for setup in setups], [_schedule(setup) for setup in setups]
+    evaluations: list[list[Evaluation]] = [[] for _ in setups]
+    training = {place: initial_state(setup) for place, setup in enumerate(setups)}
+    done = 0
+    while training:
+        places = list(training)
+        rest = [schedules[place].take(slice(done, None)) for place in places]
+        at = range(EVERY, len(rest[0]) + 1, EVERY)
+        for states in trajectory_together(list(training.values()), rest, at, device):
+            training = dict(zip(places, states, strict=True))
+            done = states[0].step
+            for place, state in zip(places, states, strict=True):
+                evaluations[place].append(evaluate(state, trials[place], device))
+                if (anchor := _converged(state, evaluations[place])) is not None:
+                    del training[place]
+                    yield place, anchor
+            if len(training) < len(places):
+                break
+        else:
+            raise _failure(setups[places[0]], evaluations[places[0]])
+
+
+def _trials(setup: SetUp) -> Trials:
+    return task_of(setup).trials(Stream("convergence", setup.seed), TRIALS)
+
+
+def _schedule(setup: SetUp) -> Schedule:
+    limit = setup.training.convergence.limit
+    return Schedule(np.full(limit, setup.p0), np.arange(limit), "anchor", setup.p0)
+
+
+def _converged(state: TrainingState, evaluations: list[Evaluation]) -> Anchor | None:
+    """The anchor, if this is the evaluation at which it has converged."""
+    setup = state.setup
+    if complaint(evaluations, setup.p0, setup.training.convergence.minimum_age) is not None:
+        return None
+    return Anchor(state, tuple(evaluations), formed_at(evaluations, setup.p0) or 0)
+
+
+def _failure(setup: SetUp, evaluations: list[Evaluation]) -> UserError:
+    convergence = setup.training.convergence
+    return UserError(
+        f"anchor of seed {setup.seed} has not converged after {convergence.limit} updates:"
+        f" {complaint(evaluations, setup.p0, convergence.minimum_age)}; raise training.convergence.limit or change the"
+        " optimizer."
     )

@@ -15,9 +15,9 @@ import torch
 import xarray as xr
 from jaxtyping import Bool
 
+from hyst_interp.interventions.cached_sweep import cached_sweep
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.install import capture
-from hyst_interp.interventions.sweep import sweep
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import chunks, read
 from hyst_interp.sites import ROLES, Site, hook_mlp_out, hook_pattern, hook_resid, hook_z
@@ -69,12 +69,15 @@ def hook_at(site: Site, n_layers: int) -> str:
             return hook_z(site.layer)
 
 
-def masks(trials: Trials, axis: Axis) -> list[Bool[np.ndarray, "trial pos"] | Bool[np.ndarray, " pos"]]:
-    """Positions of every place of an axis: one mask a role (from the changed token on), or one position each."""
+def masks(trials: Trials, axis: Axis) -> list[Bool[np.ndarray, "trial pos"]]:
+    """Positions of every place of an axis: those of a role, or one; none before the first changed token.
+
+    Up to there both runs are the same, so a patch could change nothing.
+    """
     n_pos = trials.tokens.shape[1]
-    if axis == "position":
-        return list(np.eye(n_pos, dtype=bool))
     after = np.arange(n_pos)[None] >= trials.changed.argmax(1)[:, None]
+    if axis == "position":
+        return [one & after for one in np.eye(n_pos, dtype=bool)]
     return [trials.role_positions(role) & after for role in ROLES]
 
 
@@ -105,20 +108,17 @@ def patching_map(
 def _chunk(model: Hooked, trials: Trials, plan: Grid, direction: Direction, axis: Axis) -> dict[str, np.ndarray]:
     n_layers = model.cfg.n_layers
     names = sorted({hook_at(site, n_layers) for site in plan.sites})
-    clean = torch.from_numpy(trials.tokens).to(device_of(model))
-    corrupted = torch.from_numpy(trials.corrupted).to(device_of(model))
-    source, target = (clean, corrupted) if direction == "denoise" else (corrupted, clean)
-    donor_logits, acts = capture(model, source, names)
-    base_logits, _ = capture(model, target, [])
-    base, donor = read(base_logits[:, -1], trials), read(donor_logits[:, -1], trials)
+    source = trials.tokens if direction == "denoise" else trials.corrupted
+    donor_logits, acts = capture(model, torch.from_numpy(source).to(device_of(model)), names)
+    donor = read(donor_logits[:, -1], trials)["margin"]
     cells = [
         [Edit(site, Reference(_own(acts[hook_at(site, n_layers)], site), per_trial=True), 1.0, mask)]
         for site in plan.sites
         for mask in masks(trials, axis)
     ]
-    found = sweep(model, trials, cells, corrupted=direction == "denoise")
-    effects = {name: (found[name] - base[name][None]).reshape(*plan.shape, len(trials)) for name in ANSWERS}
-    return effects | {"base": base["margin"], "donor": donor["margin"]}
+    found = cached_sweep(model, trials, [[], *cells], corrupted=direction == "denoise")
+    effects = {name: (found[name][1:] - found[name][:1]).reshape(*plan.shape, len(trials)) for name in ANSWERS}
+    return effects | {"base": found["margin"][0], "donor": donor}
 
 
 def _own(act: torch.Tensor, site: Site) -> torch.Tensor:

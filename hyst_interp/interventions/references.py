@@ -12,9 +12,11 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from hyst_interp.interventions.continued import Recorded, query_pass
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.install import capture
+from hyst_interp.interventions.network import BaseRun, Network, covers_model
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component, Site, hook_mlp_out, hook_z
@@ -23,7 +25,7 @@ from hyst_interp.tasks.trials import Trials
 
 @dataclass(frozen=True)
 class Means:
-    """A network's mean component outputs, position by position."""
+    """A network's mean component outputs, position by position (one row where they were taken at the query alone)."""
 
     z: dict[Component, Float[torch.Tensor, "pos d_head"]]
     """Mean `hook_z` of every head."""
@@ -41,22 +43,33 @@ def hook_of(component: Component) -> str:
     return hook_z(component.layer) if component.is_head else hook_mlp_out(component.layer)
 
 
-def means(model: Hooked, inputs: Trials, components: Iterable[Component]) -> Means:
-    """Mean outputs of `components` over `inputs`."""
+def means(model: Hooked, inputs: Trials, components: Iterable[Component], at_query: bool = False) -> Means:
+    """Mean outputs of `components` over `inputs`, position by position, or (much faster) `at_query` alone: one row."""
     wanted = sorted(set(components))
-    names = sorted({hook_of(c) for c in wanted})
-    totals: dict[str, torch.Tensor] = {}
+    totals: dict[Component, torch.Tensor] = {}
     for part in chunks(len(inputs)):
-        tokens = torch.from_numpy(inputs.tokens[part]).to(device_of(model))
-        for name, act in capture(model, tokens, names)[1].items():
+        for c, act in _outputs(model, torch.from_numpy(inputs.tokens[part]), wanted, at_query).items():
             total = act.sum(0, dtype=torch.float64)
-            totals[name] = totals[name] + total if name in totals else total
-    averages = {name: (total / len(inputs)).to(torch.float32) for name, total in totals.items()}
-    z = {c: averages[hook_of(c)][:, c.head] for c in wanted if c.is_head}
-    written = {c: averages[hook_of(c)] for c in wanted if not c.is_head}
+            totals[c] = totals[c] + total if c in totals else total
+    averages = {c: (total / len(inputs)).to(torch.float32) for c, total in totals.items()}
+    z = {c: value for c, value in averages.items() if c.is_head}
+    written = {c: value for c, value in averages.items() if not c.is_head}
     for c, value in z.items():
         written[c] = contribution(value[None], output_matrix(model, c.layer)[c.head])[0]
     return Means(z, written)
+
+
+def _outputs(
+    model: Hooked, tokens: torch.Tensor, wanted: list[Component], at_query: bool
+) -> dict[Component, Float[torch.Tensor, "trial pos width"]]:
+    """`hook_z` of heads and `hook_mlp_out` of MLPs."""
+    if at_query and covers_model(model):
+        recorded: Recorded = {}
+        query_pass(Network(model), tokens, recorded)
+        return {c: recorded[c][:, None] for c in wanted}
+    _, acts = capture(model, tokens.to(device_of(model)), sorted({hook_of(c) for c in wanted}))
+    part = slice(-1, None) if at_query else slice(None)
+    return {c: acts[hook_of(c)][:, part, c.head] if c.is_head else acts[hook_of(c)][:, part] for c in wanted}
 
 
 def own_mean(component: Component, own: Means) -> Reference:
@@ -72,11 +85,28 @@ def stream_mean(component: Component, *sources: Means) -> Reference:
 
 
 def written_by(
-    model: Hooked, tokens: torch.Tensor, components: Iterable[Component]
+    model: Hooked, tokens: torch.Tensor, components: Iterable[Component], at_query: bool = False
 ) -> dict[Component, Float[torch.Tensor, "trial pos d_model"]]:
-    """What each component of `model` adds to the residual stream on these tokens."""
+    """What each component of `model` adds to the residual stream on these tokens, everywhere or `at_query` alone.
+
+    By the operations with which a sweep reads what stands there, so a network that is its own donor changes nothing.
+    """
     wanted = sorted(set(components))
     _, acts = capture(model, tokens.to(device_of(model)), sorted({hook_of(c) for c in wanted}))
+    return _written(model, {name: act[:, -1:] if at_query else act for name, act in acts.items()}, wanted)
+
+
+def written_in(
+    base: BaseRun, components: Iterable[Component], at_query: bool = False
+) -> dict[Component, Float[torch.Tensor, "trial pos d_model"]]:
+    """`written_by` of a base run that is at hand."""
+    part = slice(-1, None) if at_query else slice(None)
+    wanted = sorted(set(components))
+    acts = {hook_of(c): (base.z if c.is_head else base.mlp_out)[c.layer][:, part] for c in wanted}
+    return _written(base.network.model, acts, wanted)
+
+
+def _written(model: Hooked, acts: dict[str, torch.Tensor], wanted: list[Component]) -> dict[Component, torch.Tensor]:
     return {
         c: contribution(acts[hook_of(c)][:, :, c.head], output_matrix(model, c.layer)[c.head])
         if c.is_head

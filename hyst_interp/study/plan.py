@@ -72,6 +72,7 @@ def hold_positions(study: StudyConfig) -> tuple[int, ...]:
 def plan(study: StudyConfig) -> tuple[Stage, ...]:
     """Every stage of a study, each after those that it needs."""
     config = study.to_json()
+    trained = ("p0", "task", "model", "training", *(("device",) if study.device != "cpu" else ()))
 
     def stage(kind: str, directory: str, parts: tuple[str, ...], parents: tuple[Stage, ...], **place) -> Stage:
         content = {
@@ -86,7 +87,6 @@ def plan(study: StudyConfig) -> tuple[Stage, ...]:
     stages: list[Stage] = []
     measured: list[Stage] = []
     for seed in study.seeds:
-        trained = ("p0", "task", "model", "training")
         anchor = stage("anchor", f"seed-{seed}/anchor", trained, (), seed=seed)
         stages.append(anchor)
         measured.append(anchor)

@@ -93,7 +93,7 @@ def test_report_names_what_it_read_and_wrote(tiny_run, tmp_path, call):
 def test_reproduce_prints_the_claims(tiny_run, call, monkeypatch, tmp_path):
     calls = []
 
-    def finished(study, out, workers, resume, listener):
+    def finished(study, out, workers, resume, listener, cluster):
         calls.append((study.name, study.seeds, out, workers, resume))
         return Outcome(read_rows(Run(tiny_run)), tiny_run, 3.5)
 

@@ -68,6 +68,7 @@ def studies(draw) -> dict[str, Any]:
             "holds": draw(tables),
         },
         "claims": {"comparable": draw(st.booleans()), "calibrated": draw(st.lists(st.text(max_size=8), max_size=3))},
+        "device": draw(st.sampled_from(["cpu", "cuda"])),
         "save_optimizer": draw(st.lists(st.sampled_from(["hold-000", "later-holds"]), unique=True)),
     }
     return data
@@ -109,6 +110,7 @@ OTHER = {
     "attenuation.holds.donor": ["all"],
     "attenuation.holds.own-mean": ["all"],
     "claims.calibrated": ["gap"],
+    "device": "cuda",
     "model.act_fn": "relu",
     "model.d_model": 128,
     "model.n_heads": 2,

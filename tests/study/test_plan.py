@@ -6,6 +6,8 @@ from hyst_interp.config.study import StudyConfig, load_study
 from hyst_interp.study.plan import Stage, hold_positions, plan, schedule_positions
 
 TINY = load_study("tiny")
+RECORDED = "d0eea0727e127ce2647f916d3ececff9f9b3d2ad0a592944139eaafbcad749a5"
+"""Hash of the tiny study's first anchor before a study could name a device: runs of that time still resume."""
 
 
 def by_directory(study: StudyConfig) -> dict[str, Stage]:
@@ -46,6 +48,13 @@ def test_a_change_moves_the_hashes_that_depend_on_it_and_no_others(change: dict,
     before, after = by_directory(TINY), by_directory(TINY.replace(**change))
     assert before[moved].digest != after[moved].digest
     assert not kept or before[kept].digest == after[kept].digest
+
+
+def test_a_gpu_moves_every_hash_but_the_cpu_is_the_default_that_older_runs_have() -> None:
+    before, after = by_directory(TINY), by_directory(TINY.replace(device="cuda"))
+    assert before == by_directory(TINY.replace(device="cpu"))
+    assert all(before[name].digest != after[name].digest for name in before)
+    assert before["seed-0/anchor"].digest == RECORDED
 
 
 def test_seeds_and_orders_have_hashes_of_their_own() -> None:

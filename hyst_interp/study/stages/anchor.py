@@ -17,7 +17,11 @@ from hyst_interp.study.plan import Stage, setup_of
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `seed-N/anchor`: the checkpoint with its optimizer, and `convergence.nc`."""
-    anchor = train_anchor(setup_of(study, stage.seed))
+    write_anchor(train_anchor(setup_of(study, stage.seed)), root, stage)
+
+
+def write_anchor(anchor: Anchor, root: Path, stage: Stage) -> None:
+    """Write the stage's directory from a trained anchor."""
     with new_directory(root / stage.directory) as part:
         save(anchor.state, part, Provenance(step=anchor.state.step, formed_at=anchor.formed_at))
         write_results(_evaluations(anchor), part / "convergence.nc")

@@ -1,6 +1,7 @@
 """Run one branch: its schedule, then the hold; margins along both, checkpoints at the holds."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,9 @@ import xarray as xr
 from hyst_interp.comparison.pair_data import evaluation_trials
 from hyst_interp.config import StudyConfig
 from hyst_interp.history.advance import trajectory
+from hyst_interp.history.measured import measured
 from hyst_interp.history.schedule import Schedule, exposure_digest, hold_schedule, paired_schedules
 from hyst_interp.history.state import TrainingState, fork
-from hyst_interp.model.query_forward import query_logits
-from hyst_interp.readout import measure
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.checkpoint import load, save
 from hyst_interp.storage.manifest import Ancestor, Provenance
@@ -32,43 +32,74 @@ CLOCKS = {
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `seed-N/order-M/BRANCH`: a checkpoint a hold, and `trajectory.nc`."""
     anchor = load(Run(root).anchor(stage.seed)).state()
-    schedule = paired_schedules(study.schedule, study.p0)["below" if stage.branch == "below" else "above"]
-    trials = evaluation_trials(setup_of(study, stage.seed), study.behaviour.trajectory_trials)
-    origin = Ancestor(state=anchor.hash(), weights=anchor.weights_hash())
-    margins, clock, parent = [], [], origin
-    with new_directory(root / stage.directory) as part:
-        for state in _states(study, anchor, stage, schedule):
-            margins.append(margins_of(state, trials))
-            clock.append((state.position, np.nan if state.tau is None else float(state.tau)))
-            hold = state.position - len(schedule)
-            if hold in study.holds:
-                place = Provenance(
-                    step=state.step,
-                    hold=hold,
-                    parent=parent,
-                    anchor=origin,
-                    schedule=schedule.digest(),
-                    exposure=exposure_digest(schedule),
-                )
-                keeps = ("hold-000" if hold == 0 else "later-holds") in study.save_optimizer
-                manifest = save(state, part / f"hold-{hold:03d}", place, optimizer=keeps)
-                parent = Ancestor(state=manifest.state, weights=manifest.weights)
-        write_results(_table(study, schedule, np.stack(margins), clock), part / "trajectory.nc")
-        write_stage(part, stage.kind, stage.digest)
+    with branch_record(study, root, stage, anchor) as record:
+        for state in _states(study, record.start, record.schedule):
+            record.add(state)
 
 
-def _states(study: StudyConfig, anchor: TrainingState, stage: Stage, schedule: Schedule) -> Iterator[TrainingState]:
+def _states(study: StudyConfig, start: TrainingState, schedule: Schedule) -> Iterator[TrainingState]:
     """The branch at every measured position, through schedule and hold."""
-    arrival = start = fork(anchor, stage.branch, stage.order)
+    arrival = start
     for arrival in trajectory(start, schedule, at=schedule_positions(study)):
         yield arrival
     yield from trajectory(arrival, hold_schedule(study.holds[-1], study.p0), at=hold_positions(study))
 
 
-def margins_of(state: TrainingState, trials: Trials) -> np.ndarray:
+class BranchRecord:
+    """What a branch keeps of its states, in the order of its measured positions, in a directory being written."""
+
+    def __init__(self, study: StudyConfig, stage: Stage, anchor: TrainingState, part: Path, device: str) -> None:
+        self.study, self.stage, self.part, self.device = study, stage, part, device
+        self.schedule = paired_schedules(study.schedule, study.p0)["below" if stage.branch == "below" else "above"]
+        self.start = fork(anchor, stage.branch, stage.order)
+        self.trials = evaluation_trials(setup_of(study, stage.seed), study.behaviour.trajectory_trials)
+        self.origin = self.parent = Ancestor(state=anchor.hash(), weights=anchor.weights_hash())
+        self.margins: list[np.ndarray] = []
+        self.clock: list[tuple[int, float]] = []
+
+    def add(self, state: TrainingState) -> None:
+        """Measure the state's margins; keep a checkpoint of it at a hold."""
+        self.margins.append(margins_of(state, self.trials, self.device))
+        self.clock.append((state.position, np.nan if state.tau is None else float(state.tau)))
+        hold = state.position - len(self.schedule)
+        if hold not in self.study.holds:
+            return
+        place = Provenance(
+            step=state.step,
+            hold=hold,
+            parent=self.parent,
+            anchor=self.origin,
+            schedule=self.schedule.digest(),
+            exposure=exposure_digest(self.schedule),
+        )
+        keeps = ("hold-000" if hold == 0 else "later-holds") in self.study.save_optimizer
+        manifest = save(state, self.part / f"hold-{hold:03d}", place, optimizer=keeps)
+        self.parent = Ancestor(state=manifest.state, weights=manifest.weights)
+
+    def finish(self) -> None:
+        """Write the margins and the stage's hash."""
+        table = _table(self.study, self.schedule, np.stack(self.margins), self.clock)
+        write_results(table, self.part / "trajectory.nc")
+        write_stage(self.part, self.stage.kind, self.stage.digest)
+
+
+@contextmanager
+def branch_record(
+    study: StudyConfig, root: Path, stage: Stage, anchor: TrainingState, device: str = "cpu"
+) -> Iterator[BranchRecord]:
+    """A record to add the branch's states to; its directory is whole when the block ends well, and else not there.
+
+    Margins are measured on `device`.
+    """
+    with new_directory(root / stage.directory) as part:
+        record = BranchRecord(study, stage, anchor, part, device)
+        yield record
+        record.finish()
+
+
+def margins_of(state: TrainingState, trials: Trials, device: str = "cpu") -> np.ndarray:
     """Margin of every trial, by the query-position forward."""
-    config, model = state.setup.model, state.model()
-    return measure(lambda tokens: query_logits(config, model, tokens), trials)["margin"]
+    return measured(state, trials, device)["margin"]
 
 
 def _table(study: StudyConfig, schedule: Schedule, margins: np.ndarray, clock: list[tuple[int, float]]) -> xr.Dataset:

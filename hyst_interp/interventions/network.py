@@ -1,0 +1,123 @@
+"""A plain network's own arithmetic, one layer at a time, on any last stretch of positions.
+
+TransformerLens runs a whole network; a sweep mostly needs a part of it: from some layer on, from some position on, in
+the last layer the query alone. `Network` holds the parameters in the shape in which they are multiplied, and offers the
+steps of a forward pass; `BaseRun` records a whole pass of the model itself, which shorter runs start from. Hooks do not
+fire in those, so `covers_model` refuses models that carry any, and models of another build.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch.nn import functional
+
+from hyst_interp.interventions.install import capture
+from hyst_interp.model.hooked import Hooked, device_of
+from hyst_interp.model.query_forward import ACTIVATIONS
+from hyst_interp.sites import hook_mlp_out, hook_pattern, hook_resid, hook_z
+
+
+def covers_model(model: Hooked) -> bool:
+    """Whether the model is of the plain build that `Network` computes, and carries no hooks of its own."""
+    cfg = model.cfg
+    plain = (
+        cfg.normalization_type == "LN"
+        and cfg.positional_embedding_type == "standard"
+        and cfg.attention_dir == "causal"
+        and (cfg.attn_only or cfg.act_fn in ACTIVATIONS)
+        and cfg.n_key_value_heads is None
+        and not (cfg.parallel_attn_mlp or cfg.gated_mlp or cfg.use_local_attn or cfg.use_normalization_before_and_after)
+        and cfg.attn_scores_soft_cap <= 0
+        and cfg.output_logits_soft_cap <= 0
+    )
+    return bool(plain) and not any(point.fwd_hooks or point._forward_hooks for point in model.hook_dict.values())
+
+
+class Network:
+    """The steps of a covered model's forward pass, without gradients; activations are [cell, trial, pos, …]."""
+
+    def __init__(self, model: Hooked) -> None:
+        self.model, self.cfg, self.device = model, model.cfg, device_of(model)
+        self.n_layers, self.n_heads, self.d_head = self.cfg.n_layers, self.cfg.n_heads, self.cfg.d_head
+        self.scale = float(self.cfg.attn_scale) if self.cfg.use_attn_scale else 1.0
+        self.w_qkv, self.b_qkv, self.w_o = [], [], []
+        for block in model.blocks:
+            attn = block.attn
+            weights = [w.detach().transpose(0, 1).flatten(1) for w in (attn.W_Q, attn.W_K, attn.W_V)]
+            self.w_qkv.append(torch.cat(weights, dim=1))
+            self.b_qkv.append(torch.cat([b.detach().flatten() for b in (attn.b_Q, attn.b_K, attn.b_V)]))
+            self.w_o.append(attn.W_O.detach().flatten(0, 1))
+
+    def embed(self, tokens: Int[torch.Tensor, "trial pos"]) -> Float[torch.Tensor, "trial pos d_model"]:
+        """The first residual stream."""
+        model, tokens = self.model, tokens.to(self.device)
+        return model.W_E.detach()[tokens] + model.W_pos.detach()[: tokens.shape[1]]  # type: ignore[attr-defined]
+
+    def norm_attention(self, layer: int, resid: torch.Tensor) -> torch.Tensor:
+        """The residual stream as attention reads it."""
+        return self._norm(self.model.blocks[layer].ln1, resid)
+
+    def heads(
+        self, layer: int, normed: Float[torch.Tensor, "*rows d_model"]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Queries, keys, and values, each [*rows, head, d_head]."""
+        joint = torch.addmm(self.b_qkv[layer], normed.flatten(0, -2), self.w_qkv[layer])
+        parts = joint.view(*normed.shape[:-1], 3, self.n_heads, self.d_head)
+        return parts.unbind(-3)  # type: ignore[return-value]
+
+    def write_heads(self, layer: int, z: Float[torch.Tensor, "*rows head d_head"]) -> torch.Tensor:
+        """What attention adds to the residual stream, b_O included."""
+        b_o = self.model.blocks[layer].attn.b_O.detach()
+        return torch.addmm(b_o, z.flatten(-2).flatten(0, -2), self.w_o[layer]).view(*z.shape[:-2], -1)
+
+    def mlp(self, layer: int, mid: Float[torch.Tensor, "*rows d_model"]) -> torch.Tensor:
+        """What the MLP adds to the residual stream."""
+        block = self.model.blocks[layer]
+        rows = self._norm(block.ln2, mid).flatten(0, -2)
+        hidden = torch.addmm(block.mlp.b_in.detach(), rows, block.mlp.W_in.detach())
+        out = torch.addmm(block.mlp.b_out.detach(), ACTIVATIONS[self.cfg.act_fn](hidden), block.mlp.W_out.detach())
+        return out.view(mid.shape)
+
+    def logits(self, final: Float[torch.Tensor, "*rows d_model"]) -> Float[torch.Tensor, "*rows d_vocab"]:
+        """Logits of the final residual stream."""
+        unembed = self.model.unembed  # type: ignore[attr-defined]
+        normed = self._norm(self.model.ln_final, final)  # type: ignore[attr-defined]
+        return torch.addmm(unembed.b_U.detach(), normed.flatten(0, -2), unembed.W_U.detach()).view(
+            *final.shape[:-1], -1
+        )
+
+    def _norm(self, norm, x: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(x, x.shape[-1:], norm.w.detach(), norm.b.detach(), self.cfg.eps)
+
+
+class BaseRun:
+    """One whole pass of the model itself over some prompts, recorded: what shorter runs are continued from.
+
+    Lists are by layer: `resid` [trial, pos, d_model] (n_layers + 1 rows, the last the final `resid_post`), `mid`
+    (after attention), `mlp_out`, `normed` (as attention reads it), `keys`, `values`, `z` [trial, pos, head, d_head],
+    `pattern` [trial, head, query_pos, key_pos]; `logits` [trial, d_vocab] are those at the query.
+    """
+
+    def __init__(self, network: Network, tokens: Int[torch.Tensor, "trial pos"]) -> None:
+        self.network, layers = network, range(network.n_layers)
+        stream = [hook_resid(row, len(layers)) for row in (*layers, len(layers))]
+        places = {
+            "keys": [f"blocks.{layer}.attn.hook_k" for layer in layers],
+            "values": [f"blocks.{layer}.attn.hook_v" for layer in layers],
+            "z": [hook_z(layer) for layer in layers],
+            "pattern": [hook_pattern(layer) for layer in layers],
+            "mid": [] if network.cfg.attn_only else [f"blocks.{layer}.hook_resid_mid" for layer in layers],
+            "mlp_out": [] if network.cfg.attn_only else [hook_mlp_out(layer) for layer in layers],
+        }
+        names = [name for group in (stream, *places.values()) for name in group]
+        logits, found = capture(network.model, tokens.to(network.device), names)
+        self.logits = logits[:, -1]
+        self.resid = [found[name] for name in stream]
+        self.keys, self.values, self.z, self.pattern, self.mid, self.mlp_out = (
+            [found[name] for name in group] for group in places.values()
+        )
+        self.normed = [network.norm_attention(layer, self.resid[layer]) for layer in layers]
+
+
+def causal(n_pos: int, start: int, device: torch.device) -> Bool[torch.Tensor, "query_pos key_pos"]:
+    """Which key positions each query position from `start` on may attend to."""
+    return torch.ones(n_pos, n_pos, dtype=torch.bool, device=device).tril()[start:]
