@@ -10,7 +10,9 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +67,17 @@ def measured(quick: bool) -> dict[str, Any]:
     setup, pairs = below.setup, 2 if quick else 5
     trials = task_of(setup).twin(evaluation_trials(setup, 64 if quick else 512), "value")
     updates = 5 if quick else 100
-    with process_pool(1) as one, process_pool(2) as two, tempfile.TemporaryDirectory() as scratch:
+    plainly = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with (
+        process_pool(1) as one,
+        process_pool(2) as two,
+        plainly as plain,
+        tempfile.TemporaryDirectory() as scratch,
+    ):
         for pool in (one, two):  # imports are left out
             list(pool.map(training.work, [anchors[0]] * 2, [1] * 2))
         found = [
-            *_told(training.measures(anchors, two, updates, pairs)),
+            *_told(training.measures(anchors, one, two, plain, updates, pairs)),
             *_told(sweeps.measures(below.model(), trials, pairs)),
             *_told(growth.workers(anchors[0], one, two, updates, pairs)),
         ]

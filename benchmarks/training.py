@@ -1,4 +1,8 @@
-"""(a) Training updates against a straightforward TransformerLens script, in one process and with all cores."""
+"""(a) Training updates against a straightforward TransformerLens script, in one process and with all cores.
+
+Ours run in a study's own worker processes. The peer has a process of its own, as a script would, with one thread and
+with torch's default number of threads; the better one counts.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -6,21 +10,21 @@ from concurrent.futures import Executor
 import numpy as np
 import torch
 
-from benchmarks.pairs import Measure, compare, either_way
+from benchmarks.pairs import DEFAULT_THREADS, Measure, compare
 from benchmarks.peers import train
 from hyst_interp.comparison.pair_data import evaluation_trials
 from hyst_interp.history.advance import advance
+from hyst_interp.history.measured import measured_weights
 from hyst_interp.history.schedule import hold_schedule
 from hyst_interp.history.state import TrainingState
-from hyst_interp.readout import measure
+from hyst_interp.model.build import Weights
 
 TOLERANCE = 1e-3
 
 
-def margins(model, state: TrainingState) -> np.ndarray:
-    """Margins of a network on evaluation trials, by the model's own forward."""
-    trials = evaluation_trials(state.setup, 512)
-    return measure(lambda tokens: model(tokens)[:, -1], trials)["margin"]
+def margins(state: TrainingState, weights: Weights) -> np.ndarray:
+    """Margins on evaluation trials of a network of the state's shape."""
+    return measured_weights(state.setup, weights, evaluation_trials(state.setup, 512))["margin"]
 
 
 def work(state: TrainingState, updates: int) -> TrainingState:
@@ -28,30 +32,39 @@ def work(state: TrainingState, updates: int) -> TrainingState:
     return advance(state, hold_schedule(updates, state.setup.p0))
 
 
-def measures(anchors: list[TrainingState], pool: Executor, updates: int, pairs: int) -> Iterator[Measure]:
-    """One run in this process; then one run a core at once, against the same runs one after the other."""
-    states = list(anchors)
+def script(states: list[TrainingState], updates: int, threads: int) -> list[Weights]:
+    """The peer's runs, one after the other; what its process is sent."""
+    torch.set_num_threads(threads)
+    models = [train(state, hold_schedule(updates, state.setup.p0)) for state in states]
+    return [{name: value.detach() for name, value in model.named_parameters()} for model in models]
 
-    def apart(ours: list[TrainingState], peers: list) -> float:
-        return max(float(np.abs(margins(a.model(), a) - margins(b, a)).max()) for a, b in zip(ours, peers, strict=True))
 
-    def one() -> list[TrainingState]:
-        torch.set_num_threads(1)
-        return [work(states[0], updates)]
+def measures(
+    anchors: list[TrainingState], one: Executor, two: Executor, plain: Executor, updates: int, pairs: int
+) -> Iterator[Measure]:
+    """One run in one process; then one run a core at once, against the same runs one after the other."""
 
-    def side_by_side() -> list[TrainingState]:
-        return list(pool.map(work, states, [updates] * len(states)))
+    def apart(ours: list[TrainingState], theirs: list[Weights]) -> float:
+        found = zip(anchors, ours, theirs, strict=False)
+        return max(float(np.abs(margins(a, b.weights) - margins(a, c)).max()) for a, b, c in found)
 
-    def peer(some: list[TrainingState]):
-        return lambda: [train(state, hold_schedule(updates, state.setup.p0)) for state in some]
+    def ours(pool: Executor, states: list[TrainingState]):
+        return lambda: list(pool.map(work, states, [updates] * len(states)))
 
-    script = "plain TransformerLens loop"
+    def theirs(states: list[TrainingState]):
+        ways = {"one thread": 1} | ({f"{DEFAULT_THREADS} threads": DEFAULT_THREADS} if DEFAULT_THREADS > 1 else {})
+        return {
+            way: lambda number=number: plain.submit(script, states, updates, number).result()
+            for way, number in ways.items()
+        }
+
+    name = "plain TransformerLens loop"
     yield compare(
         "training-one-process",
         f"{updates} updates, one process",
-        script,
-        one,
-        either_way(peer(states[:1])),
+        name,
+        ours(one, anchors[:1]),
+        theirs(anchors[:1]),
         apart,
         TOLERANCE,
         goal=1.8,
@@ -59,10 +72,10 @@ def measures(anchors: list[TrainingState], pool: Executor, updates: int, pairs: 
     )
     yield compare(
         "training-aggregate",
-        f"{len(states)} runs of {updates} updates, {len(states)} processes",
-        f"{script}, one run after the other",
-        side_by_side,
-        either_way(peer(states)),
+        f"{len(anchors)} runs of {updates} updates, {len(anchors)} processes",
+        f"{name}, one run after the other",
+        ours(two, anchors),
+        theirs(anchors),
         apart,
         TOLERANCE,
         goal=2.5,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         figures,
         history,
         interventions,
+        localization,
         model,
         readout,
         report,
@@ -44,6 +45,18 @@ if TYPE_CHECKING:
     from hyst_interp.interventions.edit import Edit, Reference
     from hyst_interp.interventions.patching import normalised, patching_map
     from hyst_interp.interventions.sweep import run, sweep
+    from hyst_interp.localization.coalitions import donor_game, own_mean_game
+    from hyst_interp.localization.crossing import crossing
+    from hyst_interp.localization.edge_attribution import attribution
+    from hyst_interp.localization.edge_circuits import circuit, faithfulness_curve, prune, ranking
+    from hyst_interp.localization.edge_patching import edge_effects, gap_effects, pair_effects
+    from hyst_interp.localization.information import information
+    from hyst_interp.localization.mechanism import mechanism_course
+    from hyst_interp.localization.prefix_ladder import prefix_ladder
+    from hyst_interp.localization.shapley import shapley
+    from hyst_interp.localization.shapley_sampling import sampled_shapley
+    from hyst_interp.localization.transplant import transplant
+    from hyst_interp.localization.weight_moves import weight_moves
     from hyst_interp.model.hooked import Hooked
     from hyst_interp.sites import Component, Site, component
     from hyst_interp.statistics.estimate import Estimate
@@ -72,22 +85,40 @@ _HOME = {
     "UserError": "errors",
     "advance": "history.advance",
     "attenuation": "comparison.attenuation",
+    "attribution": "localization.edge_attribution",
+    "circuit": "localization.edge_circuits",
     "component": "sites",
+    "crossing": "localization.crossing",
+    "donor_game": "localization.coalitions",
+    "edge_effects": "localization.edge_patching",
+    "faithfulness_curve": "localization.edge_circuits",
     "fork": "history.state",
     "gap": "comparison.gap:gap_estimate",
+    "gap_effects": "localization.edge_patching",
     "hold_schedule": "history.schedule",
+    "information": "localization.information",
     "initial_state": "history.state",
     "load": "storage.checkpoint",
     "load_study": "config.study",
+    "mechanism_course": "localization.mechanism",
     "normalised": "interventions.patching",
+    "own_mean_game": "localization.coalitions",
     "pair": "facade",
+    "pair_effects": "localization.edge_patching",
     "paired_schedules": "history.schedule",
     "patching_map": "interventions.patching",
+    "prefix_ladder": "localization.prefix_ladder",
+    "prune": "localization.edge_circuits",
+    "ranking": "localization.edge_circuits",
     "run": "interventions.sweep",
+    "sampled_shapley": "localization.shapley_sampling",
     "save": "storage.checkpoint",
+    "shapley": "localization.shapley",
     "similarity": "comparison.topology",
     "sweep": "interventions.sweep",
     "trajectory": "history.advance",
+    "transplant": "localization.transplant",
+    "weight_moves": "localization.weight_moves",
 }
 """Public name → the module that defines it (and its name there, where it differs)."""
 _FOLDERS = (
@@ -97,6 +128,7 @@ _FOLDERS = (
     "figures",
     "history",
     "interventions",
+    "localization",
     "model",
     "readout",
     "report",
@@ -129,28 +161,45 @@ __all__ = [
     "UserError",
     "advance",
     "attenuation",
+    "attribution",
+    "circuit",
     "claims",
     "comparison",
     "component",
     "config",
+    "crossing",
+    "donor_game",
+    "edge_effects",
+    "faithfulness_curve",
     "figures",
     "fork",
     "gap",
+    "gap_effects",
     "history",
     "hold_schedule",
+    "information",
     "initial_state",
     "interventions",
     "load",
     "load_study",
+    "localization",
+    "mechanism_course",
     "model",
     "normalised",
+    "own_mean_game",
     "pair",
+    "pair_effects",
     "paired_schedules",
     "patching_map",
+    "prefix_ladder",
+    "prune",
+    "ranking",
     "readout",
     "report",
     "run",
+    "sampled_shapley",
     "save",
+    "shapley",
     "similarity",
     "sites",
     "statistics",
@@ -160,6 +209,8 @@ __all__ = [
     "sweep",
     "tasks",
     "trajectory",
+    "transplant",
+    "weight_moves",
 ]
 
 

@@ -1,9 +1,11 @@
 """The README is true: its commands and snippets run, its make targets exist, every command of the tool appears."""
 
 import logging
+import os
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -56,11 +58,31 @@ def test_the_readme_starts_its_cluster_where_it_looks_for_it() -> None:
     assert "dask scheduler --host 127.0.0.1 --port 8786 --no-dashboard" in LINES
 
 
-def test_the_snippets_of_the_readme_run_one_after_the_other(beside_runs: Path) -> None:
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A SLURM that takes every job and runs none; the file in which it keeps what was submitted."""
+    programs, kept = tmp_path / "slurm", tmp_path / "jobs"
+    programs.mkdir()
+    for name, line in (("sbatch", f'cat "$1" >> "{kept}"; echo Submitted batch job 1'), ("scancel", "true")):
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    return kept
+
+
+def test_the_snippets_of_the_readme_run_one_after_the_other(beside_runs: Path, slurm: Path) -> None:
     assert len(SNIPPETS) >= 3
-    names: dict[str, object] = {}
-    for snippet in SNIPPETS:
-        exec(compile(snippet, "README.md", "exec"), names)
+    names: dict[str, Any] = {}
+    try:
+        for snippet in SNIPPETS:
+            exec(compile(snippet, "README.md", "exec"), names)
+        deadline = time.monotonic() + 30
+        while not slurm.exists() or slurm.read_text().count("--nthreads 1") < 4:
+            assert time.monotonic() < deadline, "the cluster of the README submits no jobs of one thread a worker"
+            time.sleep(0.05)
+    finally:
+        if "cluster" in names:
+            names["cluster"].close()
 
 
 def test_the_readme_names_every_command() -> None:

@@ -139,7 +139,7 @@ def test_paths_are_escaped(two):
 
 def test_a_pair_shows_its_gap_only_where_it_is_known(two, monkeypatch):
     pair = hi.Pair(*two, trials=32, seed=None, anchor=None)
-    monkeypatch.setattr("hyst_interp.facade.PairData", None)
+    monkeypatch.setattr("hyst_interp.facade.histories.PairData", None)
     monkeypatch.setattr(Checkpoint, "model", None)
     assert "gap not measured yet" in repr(pair)
     text = check_html(pair)
@@ -148,7 +148,7 @@ def test_a_pair_shows_its_gap_only_where_it_is_known(two, monkeypatch):
         assert checkpoint.manifest.weights in text
     monkeypatch.undo()
     gap = pair.gap()
-    monkeypatch.setattr("hyst_interp.facade.gaps.pair_behaviour", None)
+    monkeypatch.setattr("hyst_interp.facade.histories.gaps.pair_behaviour", None)
     assert gap.text() in repr(pair)
     assert gap.text() in check_html(pair)
 

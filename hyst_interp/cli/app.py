@@ -17,9 +17,25 @@ from typing import Annotated
 
 import typer
 
-from hyst_interp.cli import attenuate, compare, explore, info, patch, relax, report, reproduce, trials
+from hyst_interp.cli import (
+    attenuate,
+    compare,
+    cross,
+    explore,
+    info,
+    information,
+    patch,
+    relax,
+    report,
+    reproduce,
+    routes,
+    transplant,
+    trials,
+    weights,
+)
 from hyst_interp.cli.output import Answer, note, write
 from hyst_interp.errors import UserError
+from hyst_interp.study.memory import keep_freed_memory
 
 NAME = "hyst-interp"
 INTERRUPTED, READER_GONE = 130, 141
@@ -62,6 +78,7 @@ def _aside(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
     @functools.wraps(command)
     def run(*args: object, **kwargs: object) -> Answer:
+        keep_freed_memory()
         with redirect_stdout(sys.stderr):
             return command(*args, **kwargs)
 
@@ -71,6 +88,11 @@ def _aside(command: Callable[..., Answer]) -> Callable[..., Answer]:
 COMMANDS: dict[Callable[..., Answer], str] = {
     attenuate.attenuate: "How much of the gap goes with which components.",
     patch.patch: "Where the answer is carried: patching maps.",
+    transplant.transplant: "Did weights or optimizer carry the gap of a run?",
+    weights.weights: "Which groups of weights carry the gap.",
+    information.information: "What components carry: a mean, or information.",
+    cross.cross: "Where content of one history suffices in the other.",
+    routes.routes: "Edges and circuits: how answer and gap travel.",
     compare.compare: "Behaviour, topology and gain of two histories.",
     explore.explore: "Both histories head by head, as a page with menus.",
     trials.trials: "Prompts with both answers, as an .npz file.",

@@ -36,9 +36,14 @@ Seed = Annotated[
         "--seed", metavar="S", help="Draw other trials, from evaluation stream S; by default the checkpoint's own seed."
     ),
 ]
+Figure = Annotated[
+    str | None,
+    typer.Option("--figure", metavar="FILE", help="Also draw it: .html, or .png and .svg with Chrome at hand."),
+]
 RunDirectory = Annotated[str, typer.Argument(metavar="RUN", help="Directory that 'hyst-interp reproduce' wrote.")]
 
 MOST_TRIALS = 1_000_000
+FIGURES = (".html", ".png", ".svg")
 
 
 def choice(name: str, value: str, allowed: Sequence[str]) -> str:
@@ -134,6 +139,33 @@ def output_file(option: str, text: str, suffixes: Sequence[str]) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"{option} '{text}': directory '{path.parent}' cannot be written to; name another.")
     return path
+
+
+def figure_file(text: str) -> Path:
+    """The figure's file; a picture needs a browser, which is looked for before anything is measured."""
+    from importlib.util import find_spec
+
+    from hyst_interp.figures.browsers import browser_path
+
+    file = output_file("--figure", text, FIGURES)
+    if file.suffix != ".html" and (browser_path() is None or find_spec("kaleido") is None):
+        raise UserError(
+            f"--figure '{text}' needs a browser to be drawn; install Chrome or Chromium and"
+            " pip install hyst-interp[figures], or write .html."
+        )
+    return file
+
+
+def refuse_impossible_twin(twin: str, manifest: "Manifest") -> None:
+    """UserError for a twin that the checkpoint's task cannot have."""
+    task = manifest.setup.task
+    if twin == "query" and task.n_pairs < 2:
+        raise UserError("twin 'query' needs a second key in the prompt, which has 1 pair; use value or rename.")
+    if twin == "rename" and task.n_keys < task.n_pairs + 2:
+        raise UserError(
+            f"twin 'rename' needs two keys outside the prompt, but {task.n_keys} keys leave"
+            f" {task.n_keys - task.n_pairs} beside {task.n_pairs} pairs; use value or query."
+        )
 
 
 def finished_run(path: str, needed: Sequence[str]) -> "tuple[Run, StudyConfig]":

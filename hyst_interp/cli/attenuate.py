@@ -8,6 +8,7 @@ import typer
 from hyst_interp.cli.arguments import (
     Above,
     Below,
+    Figure,
     Format,
     NumberOfTrials,
     Seed,
@@ -16,10 +17,12 @@ from hyst_interp.cli.arguments import (
     check_seed,
     choice,
     component_sets,
+    figure_file,
     references,
     two_checkpoints,
 )
 from hyst_interp.cli.output import Answer, check_format, note, on_terminal, schema
+from hyst_interp.cli.shapley import refuse_meaningless, shapley_answer
 from hyst_interp.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ def attenuate(
             "--components",
             metavar="SET[,SET…]",
             help="What is replaced: each (component by itself), heads, mlps, all, or components joined by + as in"
-            " L0H1+L1MLP; a comma makes rows.",
+            " L0H1+L1MLP; a comma makes rows. With --shapley: the players, every component of the sets by itself.",
         ),
     ] = "each,heads,mlps,all",
     reference: Annotated[
@@ -53,9 +56,17 @@ def attenuate(
             "--reference",
             metavar="R[,R…]",
             help="By what: own-mean, pooled-mean, donor, anchor-mean. By default the first three, and anchor-mean where"
-            " the anchor is at hand.",
+            " the anchor is at hand; with --shapley donor and own-mean.",
         ),
     ] = None,
+    shapley: Annotated[
+        bool,
+        typer.Option(
+            "--shapley",
+            help="Play out every coalition of components, and give each its Shapley value; with first and last effects,"
+            " and interactions of pairs.",
+        ),
+    ] = False,
     positions: Annotated[
         str, typer.Option("--positions", metavar="query|all", help="Where: at the query, or at every position.")
     ] = "query",
@@ -69,6 +80,7 @@ def attenuate(
             help="The common ancestor, for anchor-mean; by default the run's own, where its hash is the recorded one.",
         ),
     ] = None,
+    figure: Figure = None,
     format: Format = "table",
 ) -> Answer:
     """Replace components in two histories, and see how much of the gap between them goes.
@@ -80,6 +92,7 @@ def attenuate(
     Examples:
       hyst-interp attenuate checkpoints/seed-0/order-0/{below,above}
       hyst-interp attenuate A B --components heads,L1H3+L1MLP --reference donor
+      hyst-interp attenuate A B --shapley --figure shapley.html
       hyst-interp attenuate A B --format json
     """
     check_format(format)
@@ -87,8 +100,14 @@ def attenuate(
     check_seed(seed)
     choice("--positions", positions, ("query", "all"))
     asked = None if reference is None else references(reference)
+    if figure is not None and not shapley:
+        raise UserError(f"--figure '{figure}' draws Shapley values alone; add --shapley, or leave it out.")
+    file = None if figure is None else figure_file(figure)
     manifests = two_checkpoints(below, above)
     component_sets(components, manifests[0])
+    if shapley:
+        games = refuse_meaningless(manifests[0], components, asked, positions, anchor_path)
+        return shapley_answer(below, above, manifests, components, games, trials, seed, file, format)
     ancestor = anchor(anchor_path, below, manifests[0])
     if asked is None:
         asked = (*DEFAULT_REFERENCES, "anchor-mean") if ancestor is not None else DEFAULT_REFERENCES

@@ -1,19 +1,20 @@
 """`patch`: where in the network the answer is carried: one map, or the maps of two histories and their difference."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hyst_interp.cli.arguments import (
+    Figure,
     Format,
     Seed,
     at_least,
     check_seed,
     checkpoint,
     choice,
-    output_file,
+    figure_file,
+    refuse_impossible_twin,
     two_checkpoints,
 )
 from hyst_interp.cli.output import WIDTH, Answer, check_format, finite, on_terminal, schema
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from hyst_interp.storage.manifest import Manifest
 
 TWINS = ("value", "rename", "query")
-FIGURES = (".html", ".png", ".svg")
 
 
 def patch(
@@ -72,12 +72,7 @@ def patch(
     ] = "raw",
     trials: Annotated[int, typer.Option("--trials", metavar="N", help="Conflict trials to average over.")] = 512,
     seed: Seed = None,
-    figure: Annotated[
-        str | None,
-        typer.Option(
-            "--figure", metavar="FILE", help="Also draw the maps: .html, or .png and .svg with Chrome at hand."
-        ),
-    ] = None,
+    figure: Figure = None,
     format: Format = "table",
 ) -> Answer:
     """Patch activations between clean and corrupted runs, cell by cell, and show what each cell carries.
@@ -97,7 +92,7 @@ def patch(
     choice("--effect", effect, ("raw", "normalised"))
     at_least("--trials", trials, 2)
     check_seed(seed)
-    file = None if figure is None else _figure_file(figure)
+    file = None if figure is None else figure_file(figure)
     manifest = checkpoint(path)[1] if other is None else two_checkpoints(path, other)[0]
     _refuse_impossible(site, twin, manifest)
     names = [path] if other is None else [path, other]
@@ -122,34 +117,12 @@ def patch(
     return Answer(data, list(_cells(found)), lambda colour: _table(found, names, data, colour), format)
 
 
-def _figure_file(text: str) -> Path:
-    """The figure's file; a picture needs a browser, which is looked for before anything is measured."""
-    from importlib.util import find_spec
-
-    from hyst_interp.figures.browsers import browser_path
-
-    file = output_file("--figure", text, FIGURES)
-    if file.suffix != ".html" and (browser_path() is None or find_spec("kaleido") is None):
-        raise UserError(
-            f"--figure '{text}' needs a browser to be drawn; install Chrome or Chromium and"
-            " pip install hyst-interp[figures], or write .html."
-        )
-    return file
-
-
 def _refuse_impossible(site: str, twin: str, manifest: "Manifest") -> None:
-    task = manifest.setup.task
     if site == "mlp_out" and manifest.setup.model.d_mlp == 0:
         raise UserError(
             "site 'mlp_out' does not exist in this model, which has no MLP; use resid_pre, result or pattern."
         )
-    if twin == "query" and task.n_pairs < 2:
-        raise UserError("twin 'query' needs a second key in the prompt, which has 1 pair; use value or rename.")
-    if twin == "rename" and task.n_keys < task.n_pairs + 2:
-        raise UserError(
-            f"twin 'rename' needs two keys outside the prompt, but {task.n_keys} keys leave"
-            f" {task.n_keys - task.n_pairs} beside {task.n_pairs} pairs; use value or query."
-        )
+    refuse_impossible_twin(twin, manifest)
 
 
 def _data(found: "xr.DataArray") -> dict[str, Any]:
@@ -196,6 +169,7 @@ def _panels(found: "xr.DataArray") -> "list[tuple[str, xr.DataArray]]":
 
 
 def _table(found: "xr.DataArray", names: list[str], data: dict[str, Any], colour: bool) -> str:
+    from hyst_interp.cli.maps import map_lines
     from hyst_interp.cli.tables import number, paragraph
 
     attrs = found.attrs
@@ -211,7 +185,7 @@ def _table(found: "xr.DataArray", names: list[str], data: dict[str, Any], colour
     if len(names) == 2:
         lines.append("difference = below − above")
     for title, one in _panels(found):
-        lines += ["", *_map(title, one, attrs["units"], colour)]
+        lines += ["", *map_lines(title, one, attrs["units"], colour)]
     foot = "· is less than half a unit. "
     if attrs["axis"] == "role":
         foot += "A role cell patches every position of the role from the changed token on."
@@ -225,52 +199,3 @@ def _table(found: "xr.DataArray", names: list[str], data: dict[str, Any], colour
     if "wrote" in data:
         lines.append(f"wrote {data['wrote'][0]}")
     return "\n".join(paragraph(line, hang="  ") if len(line) > WIDTH and not colour else line for line in lines)
-
-
-def _map(title: str, one: "xr.DataArray", units: str, colour: bool) -> list[str]:
-    """One map as whole numbers of a unit that is chosen so that they have at most two digits."""
-    import math
-
-    import numpy as np
-
-    flat = one if "head" not in one.dims else one.stack(row=("layer", "head"))
-    place = str(one.dims[-1])
-    flat = flat.transpose(..., place)
-    values = flat.values
-    labels = _rows(flat)
-    largest = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 0.0
-    power = math.ceil(math.log10(largest / 99.4)) if largest > 0 else 0
-    unit = 10.0**power
-    columns = [str(name) for name in flat[place].values]
-    cell = max(4, *(len(name) + 1 for name in columns))
-    width = max(len(label) for label in labels)
-    fitting = max(1, (WIDTH - width) // cell)
-    lines = [f"{title}: in units of {unit:g} {units}, largest {largest:.3g}"]
-    for start in range(0, len(columns), fitting):
-        part = slice(start, start + fitting)
-        lines.append(" " * width + "".join(name.rjust(cell) for name in columns[part]))
-        for label, row in zip(labels, values, strict=True):
-            lines.append(label.ljust(width) + "".join(_cell(v, unit, largest, cell, colour) for v in row[part]))
-    return lines
-
-
-def _rows(flat: "xr.DataArray") -> list[str]:
-    """Labels of a map's rows."""
-    if "row" in flat.dims:
-        return [f"L{layer}H{head}" for layer, head in flat["row"].values]
-    layers = flat["layer"].values.tolist()
-    if flat.attrs["site"] == "mlp_out":
-        return [f"L{layer}MLP" for layer in layers]
-    return [*(f"layer {layer}" for layer in layers[:-1]), "final"]
-
-
-def _cell(value: float, unit: float, largest: float, width: int, colour: bool) -> str:
-    if value != value:
-        return "?".rjust(width)
-    whole = round(float(value) / unit)
-    text = ("·" if whole == 0 else f"{whole:d}").rjust(width)
-    if not colour or whole == 0:
-        return text
-    strength = abs(float(value)) / largest
-    shade = "1;" if strength > 0.5 else "" if strength > 0.1 else "2;"
-    return f"\x1b[{shade}{34 if value < 0 else 31}m{text}\x1b[0m"

@@ -70,6 +70,19 @@ class AttenuationConfig(Frozen):
     """Reference → sets, measured at every later hold."""
 
 
+class LocalizationConfig(Frozen):
+    """How the memory is looked for, on arrival: in optimizer and weights, components, and routes."""
+
+    trials: int = Field(default=1024, ge=2)
+    """Conflict trials of everything but routes."""
+    orders: int = Field(default=2, ge=0)
+    """Data orders that are looked into: the first so many; 0 leaves all of it out."""
+    updates: tuple[int, ...] = (0, 1, 2, 5, 10, 25, 50, 100)
+    """Updates at p0 after an optimizer transplant at which the gap is measured."""
+    route_trials: int = Field(default=256, ge=4)
+    """Conflict trials of edge patching."""
+
+
 class ClaimsConfig(Frozen):
     """How the rows of the comparison with the paper are read."""
 
@@ -101,6 +114,7 @@ class StudyConfig(Frozen):
     behaviour: BehaviourConfig = BehaviourConfig()
     patching: PatchingConfig = PatchingConfig()
     attenuation: AttenuationConfig = AttenuationConfig()
+    localization: LocalizationConfig = LocalizationConfig()
     claims: ClaimsConfig = ClaimsConfig()
     save_optimizer: tuple[Literal["hold-000", "later-holds"], ...] = ("hold-000",)
     """Checkpoints of branches that keep the optimizer's moments (an anchor always does); others keep weights alone."""
@@ -118,6 +132,13 @@ class StudyConfig(Frozen):
             raise ValueError(
                 f"patching.orders is {self.patching.orders} with orders {self.orders}; use at most {self.orders}"
             )
+        if self.localization.orders > self.orders:
+            raise ValueError(
+                f"localization.orders is {self.localization.orders} with orders {self.orders}; use at most {self.orders}"
+            )
+        updates = list(self.localization.updates)
+        if not updates or updates[0] != 0 or updates != sorted(set(updates)):
+            raise ValueError(f"localization.updates are {updates}; give increasing numbers that start at 0")
         if any(hold < 1 for hold in self.behaviour.hold_positions):
             raise ValueError(f"hold_positions are {list(self.behaviour.hold_positions)}; use numbers from 1 up")
         if "rename" in self.patching.twins and self.task.n_keys < self.task.n_pairs + 2:

@@ -14,61 +14,93 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hyst_interp.figures.attributions import attribution_dots
     from hyst_interp.figures.browsers import browser_path
     from hyst_interp.figures.convergences import anchor_convergence
     from hyst_interp.figures.courses import margin_course
+    from hyst_interp.figures.crossings import crossing_map, ladder_steps
     from hyst_interp.figures.direct_terms import direct_forest
+    from hyst_interp.figures.edge_maps import edge_map
     from hyst_interp.figures.engagements import circuit_and_gain
     from hyst_interp.figures.explorer import explorer_page
     from hyst_interp.figures.explorer_maps import head_maps
+    from hyst_interp.figures.faithfulness import faithfulness_curves
     from hyst_interp.figures.gap_courses import gap_course
     from hyst_interp.figures.gap_dots import gap_at_holds
     from hyst_interp.figures.heatmaps import heatmap
+    from hyst_interp.figures.information import information_dots
     from hyst_interp.figures.key_gaps import gap_by_key
     from hyst_interp.figures.loops import margin_loop
+    from hyst_interp.figures.mechanisms import mechanism_course
     from hyst_interp.figures.replacements import logits_moved_forest
+    from hyst_interp.figures.routes import route_graph
     from hyst_interp.figures.schedules import mixture_steps
+    from hyst_interp.figures.shapley import shapley_dumbbells
     from hyst_interp.figures.similarities import similarity_dots
     from hyst_interp.figures.specifications import specification_curve
+    from hyst_interp.figures.transplants import transplant_course
+    from hyst_interp.figures.weight_moves import weight_move_dots
     from hyst_interp.figures.write import write_figure
 
 _HOME = {
     "anchor_convergence": "convergences",
+    "attribution_dots": "attributions",
     "browser_path": "browsers",
     "circuit_and_gain": "engagements",
+    "crossing_map": "crossings",
     "direct_forest": "direct_terms",
+    "edge_map": "edge_maps",
     "explorer_page": "explorer",
+    "faithfulness_curves": "faithfulness",
     "gap_at_holds": "gap_dots",
     "gap_by_key": "key_gaps",
     "gap_course": "gap_courses",
     "head_maps": "explorer_maps",
     "heatmap": "heatmaps",
+    "information_dots": "information",
+    "ladder_steps": "crossings",
     "logits_moved_forest": "replacements",
     "margin_course": "courses",
     "margin_loop": "loops",
+    "mechanism_course": "mechanisms",
     "mixture_steps": "schedules",
+    "route_graph": "routes",
+    "shapley_dumbbells": "shapley",
     "similarity_dots": "similarities",
     "specification_curve": "specifications",
+    "transplant_course": "transplants",
+    "weight_move_dots": "weight_moves",
     "write_figure": "write",
 }
 
 __all__ = [
     "anchor_convergence",
+    "attribution_dots",
     "browser_path",
     "circuit_and_gain",
+    "crossing_map",
     "direct_forest",
+    "edge_map",
     "explorer_page",
+    "faithfulness_curves",
     "gap_at_holds",
     "gap_by_key",
     "gap_course",
     "head_maps",
     "heatmap",
+    "information_dots",
+    "ladder_steps",
     "logits_moved_forest",
     "margin_course",
     "margin_loop",
+    "mechanism_course",
     "mixture_steps",
+    "route_graph",
+    "shapley_dumbbells",
     "similarity_dots",
     "specification_curve",
+    "transplant_course",
+    "weight_move_dots",
     "write_figure",
 ]
 

@@ -84,7 +84,7 @@ def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> 
         tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets(float(schedule.p[done])))
         with one_thread():
             loss = functional.cross_entropy(query_logits(setup.model, model, tokens), targets)
-            optimizer.zero_grad(set_to_none=False)
+            optimizer.zero_grad()
             loss.backward()
             for parameter in parameters.values():
                 if parameter.grad is None:

@@ -82,7 +82,8 @@ class Continued:
                         before, z = self._cached(self.base.resid[layer], at), self._cached(self.base.z[layer], at)
                     else:
                         resid = self._edited(resid, layer, "resid_pre", start)
-                        z = self._attend_last(layer, resid) if layer == last else self._attend(layer, resid)
+                        folded = layer == last and start < self.n_pos - 1  # one row alone: cached keys are cheaper
+                        z = self._attend_last(layer, resid) if folded else self._attend(layer, resid)
                         before = resid[:, :, -1:] if layer == last else resid
                     z, added = self._edit_heads(layer, z, at)
                     mid = before + self.network.write_heads(layer, z)
@@ -126,20 +127,31 @@ class Continued:
                     continue
                 if added is None:
                     added = z.new_zeros(*z.shape[:3], self.network.cfg.d_model)
+                everywhere = self._everywhere(edit, start)
+                if edit.strength == 1 and everywhere:
+                    added[index] += values_for(edit, added[index], self.n_pos)
+                    z[index, :, :, head] = 0.0
+                    continue
                 w_o = self.network.model.blocks[layer].attn.W_O[head].detach()
                 own = contribution(z[index, :, :, head], w_o)
                 difference = edit.strength * (values_for(edit, own, self.n_pos) - own)
-                added[index] += torch.where(self._mask(edit, difference, start), difference, 0.0)
+                if not everywhere:
+                    difference = torch.where(self._mask(edit, difference, start), difference, 0.0)
+                added[index] += difference
         return z, added
 
     def _mixed(self, act: torch.Tensor, edit: Edit, start: int) -> torch.Tensor:
-        changed = torch.lerp(act, values_for(edit, act, self.n_pos).expand_as(act), edit.strength)
-        return torch.where(self._mask(edit, act, start), changed, act)
+        reference = values_for(edit, act, self.n_pos).expand_as(act)
+        changed = reference if edit.strength == 1 else torch.lerp(act, reference, edit.strength)
+        return changed if self._everywhere(edit, start) else torch.where(self._mask(edit, act, start), changed, act)
+
+    def _everywhere(self, edit: Edit, start: int) -> bool:
+        """Whether an edit acts at every position from `start` on."""
+        return edit.positions is None or bool(edit.positions[..., start:].all())
 
     def _mask(self, edit: Edit, act: torch.Tensor, start: int) -> torch.Tensor:
         """Where an edit acts, as it meets `act` [trial, pos from `start` on, …]."""
-        if edit.positions is None:
-            return act.new_ones((), dtype=torch.bool)
+        assert edit.positions is not None
         mask = edit.positions if edit.positions.ndim == 2 else edit.positions[None]
         there = torch.from_numpy(np.ascontiguousarray(mask[:, start:])).to(act.device)
         return there.reshape(*there.shape, *(1,) * (act.ndim - 2))

@@ -1,8 +1,8 @@
 """What a report is made from: a run's results, and the numbers that several chapters share, each made once.
 
 No arithmetic: every number comes from `comparison/` or `statistics/`, or stands in a file of the run. Results that a
-run need not have (direct attribution, attention, maps by position, a calibration grid) are simply absent here, and
-their chapters are left out.
+run need not have (direct attribution, attention, maps by position, a calibration grid, everything that looks for the
+memory) are simply absent here, and their chapters are left out.
 """
 
 import json
@@ -24,6 +24,12 @@ from hyst_interp.comparison.replacements import ReplacementRow, replacement_gap,
 from hyst_interp.config import StudyConfig
 from hyst_interp.config.study import PRESETS
 from hyst_interp.errors import UserError
+from hyst_interp.localization.graph import Graph
+from hyst_interp.localization.information_rows import InformationRow, information_rows
+from hyst_interp.localization.route_rows import KindRow, Renaming, kind_rows, renaming
+from hyst_interp.localization.shapley_rows import ShapleyRow, place_rows, shapley_rows
+from hyst_interp.localization.transplant_rows import TransplantRow, transplant_rows
+from hyst_interp.localization.weight_moves import MoveRow, move_rows
 from hyst_interp.statistics import Equivalence, Estimate
 from hyst_interp.storage.results import read_all, read_results
 from hyst_interp.storage.run import Run
@@ -32,6 +38,7 @@ CLAIMS = "claims.json"
 SITES = ("resid_pre", "result", "mlp_out")
 POSITION_SITES = ("resid_pre", "result")
 PARTS = ("margin", "contextual_part", "fixed_part")
+GAMES = ("donor", "own-mean")
 CALIBRATION = PRESETS / "paper-calibration.nc"
 
 
@@ -129,6 +136,52 @@ class Source:
         """(site, axis) → similarity and gain."""
         return {key: engagement(found, key[1]) for key, found in self.likeness.items()}
 
+    @cached_property
+    def transplanted(self) -> list[TransplantRow]:
+        """Parts of the gap by updates after an optimizer transplant; none where there was no transplant."""
+        found = self.results.get("transplant")
+        return [] if found is None else transplant_rows(found)
+
+    @cached_property
+    def moves(self) -> list[MoveRow]:
+        """What moving groups of weights moves; none where none were moved."""
+        found = self.results.get("weights")
+        return [] if found is None else move_rows(found)
+
+    @cached_property
+    def games(self) -> dict[str, list[ShapleyRow]]:
+        """Game → its Shapley values, a row a player and one for the sum."""
+        found = {game: self.results.get(f"shapley-{game}") for game in GAMES}
+        return {game: shapley_rows(one) for game, one in found.items() if one is not None}
+
+    @cached_property
+    def places(self) -> list[ShapleyRow]:
+        """The donor game's values by place, heads of a layer together; none where it was not played."""
+        found = self.results.get("shapley-donor")
+        return [] if found is None else place_rows(found)
+
+    @cached_property
+    def information(self) -> list[InformationRow]:
+        """Mean and input-dependent parts by estimator, with verdicts; none where they were not taken apart."""
+        found = self.results.get("information")
+        return [] if found is None else information_rows(found)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Nodes and edges of the study's model."""
+        return Graph(self.study.model.n_layers, self.study.model.n_heads, bool(self.study.model.d_mlp))
+
+    @cached_property
+    def renaming(self) -> Renaming:
+        """Seed → its edges under the names of the first seed's heads; only where edges were patched."""
+        return renaming(self.results["routes"]["effect"], self.graph)
+
+    @cached_property
+    def edge_kinds(self) -> list[KindRow]:
+        """What kinds of edges move of the gap; none where edges were not patched."""
+        found = self.results.get("routes-gap")
+        return [] if found is None else kind_rows(found)
+
 
 def find(study: StudyConfig, root: Path) -> Source:
     """Read a run; UserError where a result that every run has is missing."""
@@ -147,9 +200,9 @@ def at_holds(values: xr.DataArray) -> dict[int, Estimate]:
     return {int(hold): over_seeds(values.sel(hold=hold, drop=True)) for hold in values["hold"].values}
 
 
-def number_of(value: str | Estimate) -> Estimate:
+def number_of(value: str | int | Estimate) -> Estimate:
     """The estimate in a cell of a replacement row; TypeError for its texts."""
-    if isinstance(value, str):
+    if not isinstance(value, Estimate):
         raise TypeError(f"'{value}' is no estimate")
     return value
 

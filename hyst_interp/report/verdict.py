@@ -121,6 +121,11 @@ def _limits(source: Source, found: str) -> list[str]:
     if found.startswith("transient"):
         reasons.append(
             "A transient speaks of this schedule’s rate. That no slower sweep leaves a branch behind is not shown by"
-            " it, and whether the memory sits in the parameters or in the optimizer’s state is not asked here."
+            " it"
+            + (
+                "; whether the memory sits in the parameters or in the optimizer’s state is asked below."
+                if source.transplanted
+                else ", and whether the memory sits in the parameters or in the optimizer’s state is not asked here."
+            )
         )
     return reasons

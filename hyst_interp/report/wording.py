@@ -8,7 +8,17 @@ import re
 from hyst_interp.claims import Row
 from hyst_interp.statistics import Equivalence, Estimate
 
-UNSIGNED = ("probability", "ratio", "distance in logits", "distances of siblings")
+UNSIGNED = (
+    "probability",
+    "ratio",
+    "distance in logits",
+    "distances of siblings",
+    "edges",
+    "share of edges",
+    "nats",
+    "KL between the histories",
+    "share of its norm",
+)
 """Units whose numbers carry no plus sign."""
 VERDICTS = ("agrees", "differs", "undetermined")
 
@@ -50,9 +60,25 @@ def estimate(one: Estimate, places: int = 3) -> str:
     return f"{show(one.estimate)} outside ({ends})" if one.shape == "complement" else f"{show(one.estimate)} [{ends}]"
 
 
+def size(value: float | None) -> str:
+    """The size of what a control has to make 0: `0 exactly`, or a power of ten with its unit."""
+    if value is None:
+        return "not measured"
+    if value == 0:
+        return "0 exactly"
+    mantissa, _, exponent = f"{value:.0e}".partition("e")
+    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} · 10{power}"
+
+
 def reason(one: Estimate) -> str:
     """Why something is undefined, with true minus signs."""
-    return re.sub(r"(?<=[\s(\[])-(?=\d)", "−", one.reason or "")
+    return text(one.reason or "")
+
+
+def text(words: str) -> str:
+    """Words with numbers in them, with true minus signs and `%` after a space."""
+    return re.sub(r"(?<=\d)%", " %", re.sub(r"(?<=[\s(\[])-(?=\d)", "−", words))
 
 
 def method(one: Estimate) -> str:

@@ -22,6 +22,17 @@ MEASURING = {
 """Measuring stages of a data order → the parts of the configuration that they read."""
 MAPPED = ("patching", "circuits")
 """Measuring stages that only the first `patching.orders` data orders have."""
+LOCATING = {
+    "transplant": ("localization",),
+    "weights": ("localization",),
+    "coalitions": ("localization", "attenuation"),
+    "information": ("localization", "attenuation"),
+    "crossing": ("localization", "behaviour", "holds"),
+    "routes": ("localization", "patching"),
+}
+"""The same for stages that look for the memory; only the first `localization.orders` data orders have them."""
+CONTINUING = ("transplant", "crossing")
+"""Stages that train on from arrival, and so need its optimizer state."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,19 @@ class Stage:
         if self.branch:
             words.append(f"from {self.branch}")
         return " ".join(words)
+
+
+def measuring(study: StudyConfig) -> dict[str, tuple[str, ...]]:
+    """Every measuring stage of the study → the parts of the configuration that it reads."""
+    kept = "hold-000" in study.save_optimizer
+    return MEASURING | {kind: parts for kind, parts in LOCATING.items() if kept or kind not in CONTINUING}
+
+
+def orders_of(study: StudyConfig, kind: str) -> int:
+    """How many data orders, from the first on, have a measuring stage."""
+    if kind in LOCATING:
+        return study.localization.orders
+    return study.patching.orders if kind in MAPPED else study.orders
 
 
 def setup_of(study: StudyConfig, seed: int) -> SetUp:
@@ -99,8 +123,8 @@ def plan(study: StudyConfig) -> tuple[Stage, ...]:
             )
             results = tuple(
                 stage(kind, f"{here}/results/{kind}", needed, (anchor, *branches), seed=seed, order=order)
-                for kind, needed in MEASURING.items()
-                if kind not in MAPPED or order < study.patching.orders
+                for kind, needed in measuring(study).items()
+                if order < orders_of(study, kind)
             )
             stages.extend((*branches, *results))
             measured.extend((*branches, *results))

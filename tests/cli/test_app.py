@@ -13,7 +13,22 @@ NAMES = [command.__name__ for command in COMMANDS]
 
 
 def test_the_commands_are_those_of_the_contract():
-    assert NAMES == ["attenuate", "patch", "compare", "explore", "trials", "relax", "report", "info", "reproduce"]
+    assert NAMES == [
+        "attenuate",
+        "patch",
+        "transplant",
+        "weights",
+        "information",
+        "cross",
+        "routes",
+        "compare",
+        "explore",
+        "trials",
+        "relax",
+        "report",
+        "info",
+        "reproduce",
+    ]
 
 
 @pytest.mark.parametrize("line", [[], ["--help"]])

@@ -85,10 +85,10 @@ def test_a_figure_is_a_page_of_its_own(both, tmp_path, call):
 def test_a_table_of_a_long_prompt_is_cut_into_panels():
     import xarray as xr
 
-    from hyst_interp.cli.patch import _map
+    from hyst_interp.cli.maps import map_lines
 
     columns = [f"k{i}" for i in range(40)]
     array = xr.DataArray(np.eye(2, 40), coords={"layer": [0, 1], "pos": columns}, dims=["layer", "pos"])
-    lines = _map("below", array.assign_attrs(site="mlp_out"), "logits", False)
+    lines = map_lines("below", array.assign_attrs(site="mlp_out"), "logits", False)
     assert max(map(len, lines)) <= 80
     assert " ".join(lines).split().count("k39") == 1

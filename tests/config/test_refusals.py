@@ -59,6 +59,16 @@ from hyst_interp.errors import UserError
         (StudyConfig, {"name": "a", "model": {"d_mlp": 0}}, ("'mlps'", "no MLP")),
         (
             StudyConfig,
+            {"name": "a", "orders": 1, "patching": {"orders": 1}, "localization": {"orders": 2}},
+            ("localization.orders is 2 with orders 1", "use at most 1"),
+        ),
+        (
+            StudyConfig,
+            {"name": "a", "localization": {"updates": [1, 5]}},
+            ("localization.updates are [1, 5]", "start at 0"),
+        ),
+        (
+            StudyConfig,
             {"name": "a", "schedule": {"excursion": "log-odds", "delta": 1e6}},
             ("delta is 1000000.0", "smaller delta"),
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from planted_memory import memory_results
 
 from hyst_interp.claims import judge
 from hyst_interp.comparison.evidence import evidence
@@ -215,10 +216,11 @@ def plant_anchor(study: StudyConfig, directory: Path, seed: int) -> None:
     (directory / "checkpoint.json").write_text(to_text(manifest), "utf-8")
 
 
-def plant_run(root: Path, inside: bool = True, apart: int = 0, **changes) -> StudyConfig:
+def plant_run(root: Path, inside: bool = True, apart: int = 0, memory: bool = False, **changes) -> StudyConfig:
     """A run directory of the `tiny` study with `changes`, whole but for its report.
 
-    `inside`: with direct attribution, attention, and maps by position; `apart`: claims of the first so many seeds.
+    `inside`: with direct attribution, attention, and maps by position; `apart`: claims of the first so many seeds;
+    `memory`: with everything that looks for the memory.
     """
     study = load_study("tiny").replace(**changes)
     run = Run(root)
@@ -233,6 +235,8 @@ def plant_run(root: Path, inside: bool = True, apart: int = 0, **changes) -> Stu
     if inside:
         results |= {f"patching-position-{site}": planted_positions(study, site) for site in ("resid_pre", "result")}
         results |= {"direct": planted_direct(study), "attention": planted_attention(study)}
+    if memory:
+        results |= memory_results(study)
     for name, dataset in results.items():
         write_results(dataset, run.results / f"{name}.nc")
     rows = judge(evidence(results), study.claims, study.name)
@@ -268,6 +272,6 @@ def planted_report(planted_run) -> tuple[StudyConfig, Path]:
     """The planted run of two seeds, comparable with the paper, with its report written."""
     from hyst_interp.report.page import write_report
 
-    study, root = planted_run(claims={"comparable": True, "calibrated": ["arrival-gap"]})
+    study, root = planted_run(memory=True, claims={"comparable": True, "calibrated": ["arrival-gap"]})
     write_report(study, root, "report", "f" * 64)
     return study, root

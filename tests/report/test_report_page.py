@@ -24,6 +24,8 @@ from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run, stage_hash
 
 MOST_BYTES = 15_000_000
+LOCATED = ("transplant", "weights", "shapley", "information", "crossing", "routes")
+"""Chapters that look for the memory; `memory` sums them up."""
 
 
 class Elements(HTMLParser):
@@ -165,7 +167,7 @@ def test_the_difference_of_maps_is_the_arrays(found):
 
 def test_one_seed_and_one_order_still_make_a_report(planted_run):
     patching = {"orders": 1, "trials": 64}
-    study, root = planted_run(seeds=[4], orders=1, patching=patching)
+    study, root = planted_run(seeds=[4], orders=1, patching=patching, memory=True, localization={"orders": 1})
     write_report(study, root, "report", "0" * 64)
     text = plain((root / "report.html").read_text("utf-8"))
     assert "no interval" in text
@@ -178,13 +180,13 @@ def test_what_a_run_lacks_is_left_out_and_the_rest_stands(planted_run):
     write_report(study, root, "report", "0" * 64)
     whole = (root / "report.html").read_text("utf-8")
     made = [one.key for one in chapters(find(study, root))]
-    assert not {"direct", "attention", "calibration"} & set(made)
+    assert not {"direct", "attention", "calibration", "memory", *LOCATED} & set(made)
     assert {"verdicts", "gap", "spread", "maps", "similarity", "again"} <= set(made)
     assert "figure-map-position-value" in Elements(whole).ids
 
 
 def test_twelve_seeds_make_one_page_within_its_size(planted_run):
-    study, root = planted_run(seeds=list(range(12)), apart=5, claims={"comparable": True})
+    study, root = planted_run(seeds=list(range(12)), apart=5, memory=True, claims={"comparable": True})
     write_report(study, root, "report", "0" * 64)
     text = (root / "report.html").read_text("utf-8")
     assert len(text.encode()) < MOST_BYTES

@@ -3,7 +3,7 @@
 import pytest
 
 from hyst_interp.config.study import StudyConfig, load_study
-from hyst_interp.study.plan import Stage, hold_positions, plan, schedule_positions
+from hyst_interp.study.plan import LOCATING, Stage, hold_positions, plan, schedule_positions
 
 TINY = load_study("tiny")
 RECORDED = "d0eea0727e127ce2647f916d3ececff9f9b3d2ad0a592944139eaafbcad749a5"
@@ -28,6 +28,24 @@ def test_counts_follow_seeds_and_orders() -> None:
     assert kinds.count("branch") == 3 * TINY.orders * 2
     assert kinds.count("patching") == 3 * TINY.patching.orders
     assert kinds[-2:] == ["collect", "report"]
+
+
+def kinds_of(**changes) -> set[str]:
+    return {stage.kind for stage in plan(TINY.replace(**changes))}
+
+
+def test_the_memory_is_looked_for_where_the_study_says_and_its_checkpoints_allow() -> None:
+    assert set(LOCATING) <= kinds_of()
+    assert not set(LOCATING) & kinds_of(localization={"orders": 0})
+    assert set(LOCATING) - kinds_of(save_optimizer=[]) == {"transplant", "crossing"}
+    counted = [stage.kind for stage in plan(TINY.replace(localization={"orders": 1}))]
+    assert all(counted.count(kind) == len(TINY.seeds) for kind in LOCATING)
+
+
+def test_looking_for_the_memory_changes_no_stage_that_was_there_before() -> None:
+    before, after = by_directory(TINY.replace(localization={"orders": 0})), by_directory(TINY)
+    assert set(before) < set(after)
+    assert {name for name in before if before[name] != after[name]} == {"results", "figures"}
 
 
 def test_the_plan_is_a_pure_function_of_the_study() -> None:

@@ -11,7 +11,7 @@ from hyst_interp.config import StudyConfig
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run, write_stage
-from hyst_interp.study.plan import BRANCHES, MAPPED, MEASURING, Stage
+from hyst_interp.study.plan import BRANCHES, Stage, measuring, orders_of
 from hyst_interp.study.stages.branch import CLOCKS
 
 CLAIMS = "claims.json"
@@ -21,8 +21,10 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `results`: one netCDF a quantity with dims (seed, order, …, trial), and `claims.json`."""
     run = Run(root)
     results = {"trajectory": _trajectories(study, run), "anchors": _anchors(study, run)}
-    for kind in MEASURING:
-        orders = study.patching.orders if kind in MAPPED else study.orders
+    for kind in measuring(study):
+        orders = orders_of(study, kind)
+        if not orders:
+            continue
         for path in sorted(run.measured(study.seeds[0], 0, kind).glob("*.nc")):
             here = 1 if path.stem == "patching-figure" else orders
             results[path.stem] = _merged(study, run, kind, path.name, here)

@@ -1,0 +1,59 @@
+"""What the commands that look for the memory of two checkpoints share: the head of the answer, rows as plain data, and
+the figure.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hyst_interp.cli.output import finite, schema
+
+if TYPE_CHECKING:
+    from hyst_interp.facade import Pair, Rows
+    from hyst_interp.storage.manifest import Manifest
+
+
+def facts(command: str, found: "Pair", manifests: "tuple[Manifest, Manifest]") -> dict[str, Any]:
+    """The first keys of the JSON object: schema, both checkpoints in words, their gap, and their margins."""
+    from hyst_interp.storage.manifest import describe
+
+    return {
+        "schema": schema(command),
+        "below": describe(manifests[0]),
+        "above": describe(manifests[1]),
+        "gap": found.gap().to_dict() | {"trials": found.n_trials},
+        "margins": {branch: one.to_dict() for branch, one in found.mean_margins().items()},
+    }
+
+
+def plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its estimates as dictionaries, and null for what is not finite."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if hasattr(value, "to_dict"):
+            found[name] = value.to_dict()
+        elif isinstance(value, float):
+            found[name] = finite(value)
+        else:
+            found[name] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def draw(rows: "Rows", file: Path | None, data: dict[str, Any]) -> None:
+    """Write the figure of the rows where one is wanted, and say so in the answer."""
+    if file is None:
+        return
+    from hyst_interp.figures import write_figure
+
+    write_figure(rows.figure(), file)
+    data["wrote"] = [str(file)]
+
+
+def written(data: Mapping[str, Any]) -> list[str]:
+    """The table's last line where a file was written."""
+    return [f"wrote {name}" for name in data.get("wrote", ())]
+
+
+def exactly(largest: float) -> str:
+    """A control that has to be 0, in words."""
+    return "0 exactly" if largest == 0 else f"{largest:.2g}, not 0"

@@ -1,0 +1,87 @@
+"""Rows: a table of estimates as a list of dictionaries, which prints as lines and knows the arrays that it is made of.
+
+It computes nothing: rows come from `comparison/` and `localization/`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+from hyst_interp.errors import UserError
+from hyst_interp.statistics import Estimate
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+SHOWN = 20
+"""Lines that a table prints at most."""
+
+
+def text_of(value: object) -> str:
+    """A value as a cell: an estimate with its interval, a number with three digits, anything else as it is."""
+    if isinstance(value, Estimate):
+        return value.text()
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "–" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the printed table."""
+
+    key: str
+    """Key of the rows."""
+    title: str
+    """What stands above it."""
+    text: Callable[[Any], str] = text_of
+    """How a value is printed."""
+
+
+class Rows(list[dict[str, Any]]):
+    """Rows, a dictionary each, that print as lines.
+
+    Args:
+        rows: dictionaries of words, numbers, and Estimates.
+        columns: what is printed of them; the rows can hold more.
+        found: the arrays behind the rows, trials kept.
+        draw: `stacked` → the figure of the rows.
+        beside: name → rows that belong to these.
+        notes: sentences under the table.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[dict[str, Any]],
+        columns: Sequence[Column],
+        found: xr.Dataset | None = None,
+        draw: "Callable[[bool], go.Figure] | None" = None,
+        beside: "Mapping[str, Rows] | None" = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(rows)
+        self.columns, self.found, self.beside, self.notes = tuple(columns), found, dict(beside or {}), tuple(notes)
+        self._draw = draw
+
+    def __repr__(self) -> str:
+        cells = [[column.text(row[column.key]) for column in self.columns] for row in self[:SHOWN]]
+        table = [[column.title for column in self.columns], *cells]
+        widths = [max(len(line[index]) for line in table) for index in range(len(self.columns))]
+        lines = [
+            " ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
+        ]
+        if len(self) > SHOWN:
+            lines.append(f"… and {len(self) - SHOWN} more")
+        return "\n".join([*lines, *self.notes])
+
+    def figure(self, stacked: bool = False) -> "go.Figure":
+        """The rows drawn; `stacked` sets panels one below the other.
+
+        Raises:
+            UserError: rows of which there is no figure.
+        """
+        if self._draw is None:
+            raise UserError("these rows have no figure; use the functions of hi.figures.")
+        return self._draw(stacked)

@@ -1,0 +1,1 @@
+"""Where the memory is: which parameters, components, and connections carry the difference between two histories."""

@@ -1,0 +1,176 @@
+"""`weights`, `information`, `cross`, `routes`, and `attenuate --shapley`: JSON, sums, controls, and 80 columns."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+ESTIMATE = {"estimate", "low", "high", "level", "method", "unit", "n"}
+LINES = {
+    "weights": ("weights", "--trials", 16),
+    "information": ("information", "--trials", 16, "--components", "heads,L1MLP,L0H0+L1H1"),
+    "cross": ("cross", "--trials", 16),
+    "cross result": ("cross", "--trials", 16, "--site", "result"),
+    "cross mlp_out": ("cross", "--trials", 16, "--site", "mlp_out"),
+    "routes": ("routes", "--trials", 16, "--faithfulness", 0.7),
+    "routes rename": ("routes", "--trials", 16, "--twin", "rename", "--faithfulness", 0.7, "--steps", 2),
+    "shapley": ("attenuate", "--shapley", "--trials", 16, "--components", "heads"),
+}
+DRAWN = ("weights", "information", "cross", "routes", "shapley")
+
+
+def _line(name, both):
+    command, *options = LINES[name]
+    return [command, *both, *options]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_tables_fit_80_columns_and_say_what_they_speak_of(name, both, call):
+    found = call(*_line(name, both))
+    assert (found.status, found.err) == (0, "")
+    assert max(map(len, found.out.splitlines())) <= 80
+    assert "\x1b" not in found.out
+    assert found.out.startswith("gap ")
+    assert "these two networks only" in " ".join(found.out.split())
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_json_has_the_pair_and_csv_has_rows(name, both, call):
+    data = call(*_line(name, both), "--format", "json").json()
+    command = "attenuate-shapley" if name == "shapley" else LINES[name][0]
+    assert next(iter(data)) == "schema"
+    assert data["schema"] == f"hyst-interp/{command}/1"
+    assert data["gap"].keys() >= ESTIMATE | {"trials"}
+    assert data["gap"]["trials"] == 16
+    assert set(data["margins"]) == {"below", "above"}
+    rows = list(csv.DictReader(io.StringIO(call(*_line(name, both), "--format", "csv").out)))
+    assert len(rows) > 4
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_figures_are_pages_of_their_own(name, both, tmp_path, call):
+    page = tmp_path / "figure.html"
+    data = call(*_line(name, both), "--figure", page, "--format", "json").json()
+    assert data["wrote"] == [str(page)]
+    assert "<html" in page.read_text("utf-8")
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_the_same_call_gives_the_same_bytes(both, call):
+    line = [*_line("weights", both), "--format", "json"]
+    assert call(*line).out == call(*line).out
+
+
+def test_weights_have_their_control_and_full_estimates(both, call):
+    data = call(*_line("weights", both), "--format", "json").json()
+    assert data["control"]["largest"] == 0
+    for row in data["rows"]:
+        for name in ("logits_moved", "share", "into_below", "into_above", "interaction"):
+            assert row[name].keys() >= ESTIMATE
+        assert row["level"] in ("family", "group")
+    names = [row["group"] for row in data["rows"]]
+    assert {"embeddings", "unembedding", "L0H0 QK", "L1H1 OV", "L0MLP in", "QK", "sum over groups"} <= set(names)
+    assert "is 0 exactly" in " ".join(call(*_line("weights", both)).out.split())
+
+
+def test_information_names_who_can_be_trusted_and_why(both, call):
+    data = call(*_line("information", both), "--format", "json").json()
+    assert set(data["rule"]) == {"mass_kept", "divergence", "tolerance"}
+    assert {row["estimator"] for row in data["rows"]} == {
+        "parts moved",
+        "own and pooled",
+        "own and anchor",
+        "own and other",
+    }
+    for row in data["rows"]:
+        assert (row["reason"] is None) == (row["verdict"] == "trusted")
+        assert row["mean"].keys() >= ESTIMATE
+        assert row["mean_share"].keys() >= ESTIMATE
+    assert {row["components"] for row in data["distances"]} == {"heads", "L1MLP", "L0H0+L1H1"}
+    out = call(*_line("information", both)).out
+    verdicts = out.split("Which estimator can be trusted here")[1]
+    for name in ("parts moved: ", "own and pooled: ", "own and other: "):
+        assert name in verdicts
+
+
+def test_without_an_anchor_at_hand_its_estimator_is_left_out(mini, call):
+    orphans = (mini / "orphans" / "below", mini / "orphans" / "above")
+    data = call("information", *orphans, "--trials", 8, "--components", "heads", "--format", "json").json()
+    assert [row["estimator"] for row in data["rows"]] == ["parts moved", "own and pooled", "own and other"]
+
+
+def test_crossing_has_every_cell_with_its_ends_and_a_ladder(both, call):
+    data = call(*_line("cross result", both), "--format", "json").json()
+    assert data["dims"] == ["layer", "head", "role"]
+    shape = tuple(len(data["coords"][dim]) for dim in data["dims"])
+    assert shape == (2, 2, 6)
+    effects = {name: np.array(one["estimate"]) for name, one in data["effects"].items()}
+    assert all(one.shape == shape for one in effects.values())
+    assert effects["asymmetry"] == pytest.approx(effects["necessary"] - effects["sufficient"], abs=1e-9)
+    assert effects["moved"] == pytest.approx((effects["necessary"] + effects["sufficient"]) / 2, abs=1e-9)
+    assert data["control"]["largest"] == 0
+    ladder = data["ladder"]
+    assert ladder[0]["moved"]["estimate"] == 0
+    assert ladder[-1]["moved"]["estimate"] == pytest.approx(data["gap"]["estimate"], abs=1e-5)
+    rows = list(csv.DictReader(io.StringIO(call(*_line("cross result", both), "--format", "csv").out)))
+    assert len(rows) == 4 * np.prod(shape) + 2 * len(ladder)
+
+
+def test_routes_have_all_edges_and_both_circuits(both, call):
+    data = call(*_line("routes rename", both), "--format", "json").json()
+    assert (data["twin"], data["faithfulness"]) == ("rename", 0.7)
+    assert len(data["edges"]) == len(data["gap_edges"])
+    for row in data["edges"]:
+        assert all(row[name].keys() >= ESTIMATE for name in ("below", "above", "difference"))
+    for one in data["circuits"]:
+        assert one["faithfulness"]["estimate"] >= 0.7
+        assert len(one["edges"]) == one["size"]
+        inside = [row["edge"] for row in data["edges"] if one["history"] in row["in_circuit"]]
+        assert sorted(inside) == sorted(one["edges"])
+    assert [row["steps"] for row in data["attribution"]] == [2, 2]
+    assert "attribution" not in call(*_line("routes", both), "--format", "json").json()
+
+
+def test_shapley_values_of_donors_add_up_to_the_gap(both, call):
+    data = call("attenuate", *both, "--shapley", "--trials", 16, "--format", "json").json()
+    donor, own = data["games"]
+    assert (donor["game"], own["game"]) == ("donor", "own-mean")
+    assert (donor["coalitions"], own["coalitions"]) == (2**7, 2**6)
+    total = donor["rows"][-1]
+    assert total["player"] == "sum"
+    assert total["shapley"]["estimate"] == pytest.approx(data["gap"]["estimate"], abs=1e-5)
+    assert total["rest"]["estimate"] == pytest.approx(0, abs=1e-6)
+    players = [row["player"] for row in donor["rows"]]
+    assert players[-2] == "everything else"
+    assert len(donor["pairs"]) == 7 * 6 // 2
+    assert len(donor["answer_mass"]) == 8
+    for row in donor["rows"]:
+        assert all(row[name].keys() >= ESTIMATE for name in ("shapley", "share", "first", "last", "together"))
+    alone = call("attenuate", *both, "--shapley", "--trials", 16, "--reference", "own-mean", "--format", "json").json()
+    assert [one["game"] for one in alone["games"]] == ["own-mean"]
+
+
+def test_two_copies_of_one_network_move_nothing(mini, call):
+    anchor = mini / "seed-100" / "anchor"
+    data = call("weights", anchor, anchor, "--trials", 8, "--format", "json").json()
+    for row in data["rows"]:
+        assert row["logits_moved"]["estimate"] == 0
+        assert row["share"]["estimate"] is None
+        assert row["share"]["reason"]
+    assert call("weights", anchor, anchor, "--trials", 8).status == 0
+    assert call("cross", anchor, anchor, "--trials", 8).status == 0
+    found = call("information", anchor, anchor, "--trials", 8, "--components", "heads")
+    assert "the gap may be 0" in " ".join(found.out.split())
+
+
+def test_sampling_is_said(both, call, monkeypatch):
+    monkeypatch.setattr("hyst_interp.facade.located.MOST_PLAYERS", 3)
+    line = ("attenuate", *both, "--shapley", "--trials", 8, "--components", "L0H0,L1H0,L1H1", "--reference", "donor")
+    found = call(*line, "--format", "json")
+    assert "orders were sampled" in found.err
+    (donor,) = found.json()["games"]
+    assert donor["coalitions"] is None
+    assert donor["permutations"] >= 100
+    assert donor["rows"][0]["sampling"].keys() >= ESTIMATE
+    assert "sampled" in call(*line).out
