@@ -81,7 +81,7 @@ def measured(quick: bool) -> dict[str, Any]:
             *_told(sweeps.measures(below.model(), trials, pairs)),
             *_told(growth.workers(anchors[0], one, two, updates, pairs)),
         ]
-        study = load_study("tiny" if quick else "smoke").replace(seeds=[0])
+        study = load_study("tiny" if quick else "smoke").replace(seeds=[0], localization={"orders": 0})
         run = Path(scratch) / "run"
         reproduce(study, run, executor=two)
         found += _told(stages.measures(study, run, Path(scratch), pairs))

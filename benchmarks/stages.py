@@ -2,7 +2,7 @@
 
 The anchor is the one stage whose end depends on rounding (it stops when it has converged), so it is timed over a fixed
 number of updates, those that the study's own anchor took, with all its evaluations. Stages that look for the memory are
-left out: on plain paths alone they would take longer than everything else.
+left out: on plain paths they alone would take longer than everything else.
 
 Plain paths are the oracles that the tests hold the fast ones against: the model's own whole forward for every update
 and evaluation, and the plain sweep for every replacement and patch. Both read the same checkpoints; what they write is

@@ -14,7 +14,7 @@ from hyst_interp.localization.transplant import transplant
 from hyst_interp.storage.checkpoint import save
 from hyst_interp.storage.manifest import Ancestor, Provenance
 
-FEW = 32
+FEW = 24
 
 
 @pytest.fixture(scope="module")
@@ -150,8 +150,7 @@ def test_edges_are_the_exact_effects_largest_first_and_measured_once(pair, monke
     assert sizes == sorted(sizes, reverse=True)
     assert f"… and {len(rows) - 20} more" in repr(rows)
     monkeypatch.setattr("hyst_interp.facade.routed.pair_effects", None)
-    assert len(pair.circuit("value", 0.8, FEW)) == 2
-    pair.edge_attribution("value", 2, FEW)
+    assert len(pair.edge_attribution("value", 2, FEW)) == 2
 
 
 def test_edges_of_equal_histories_carry_no_gap(same, pair):
@@ -171,6 +170,8 @@ def test_a_circuit_keeps_what_was_asked_for_and_all_edges_keep_everything(pair):
     members = rows.found["member"].sel(history=["below", "above"]).sum("edge").values
     assert members.tolist() == [row["size"] for row in rows]
     assert 0 <= rows.found.attrs["jaccard"] <= 1
+    assert "Ranked on 12 trials, judged on 12 others" in repr(rows)
+    assert isinstance(rows.figure(), go.Figure)
 
 
 def test_attribution_is_held_against_exact_effects(pair):
@@ -190,7 +191,6 @@ ASKED = {
     "ladder": lambda pair: pair.prefix_ladder(),
     "edges": lambda pair: pair.edges("value", FEW),
     "gap edges": lambda pair: pair.gap_edges(8),
-    "circuit": lambda pair: pair.circuit("value", 0.8, FEW),
     "attribution": lambda pair: pair.edge_attribution("value", 2, FEW),
 }
 

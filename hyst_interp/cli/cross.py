@@ -143,20 +143,20 @@ def _table(data: dict[str, Any], cells: "xr.Dataset", p0: float, colour: bool) -
     from hyst_interp.localization.crossing import MAPS
 
     lines = headline(data, p0)
-    for effect, words in MAPS.items():
-        one = cells["estimate"].sel(effect=effect)
-        lines += [*map_lines(f"{effect} ({words.replace('’', chr(39))})", one, "logits", colour), ""]
+    for effect in MAPS:
+        lines += [*map_lines(effect, cells["estimate"].sel(effect=effect), "logits", colour), ""]
     lines += [_largest(cells, colour), ""]
     ladder = data["ladder"]
-    bars = Bars([row["moved"]["estimate"] for row in ladder], width=15)
+    bars = Bars([row["moved"]["estimate"] for row in ladder], width=13)
     body = [
         [row["rung"], estimate_text(row["moved"]), estimate_text(row["added"]), bars.draw(row["moved"]["estimate"])]
         for row in ladder
     ]
     lines += [layout(["the donor's up to", "logits moved", "added by this rung", ""], body, "llll", colour), ""]
     foot = [
-        "Logits moved of the gap, positive where its sign wants it; · is less than half a unit. A column moves all"
-        " positions of a role. Both directions would be equal if all after the place were linear and alike.",
+        "Logits moved of the gap: what moves it the way of its sign has its sign; · is under half a unit. sufficient:"
+        " from below's content moved into from above; necessary: from below's replaced by from above's; asymmetry:"
+        " necessary − sufficient, 0 if all after the place were linear and alike. A column moves a role's positions.",
         f"Control: nothing moved is the receiver, everything the donor; the largest difference of a logit is"
         f" {exactly(data['control']['largest'])}.",
     ]
@@ -170,19 +170,18 @@ def _largest(cells: "xr.Dataset", colour: bool) -> str:
     from hyst_interp.cli.tables import estimate_text, layout
 
     moved = cells.sel(effect="moved")["estimate"]
-    order = np.argsort(-np.abs(moved.values).ravel(), kind="stable")[:LARGEST]
-    body = []
+    order = np.argsort(-np.abs(moved.values).ravel(), kind="stable")
+    body: list[list[str]] = []
     for flat in order:
         index = dict(zip(map(str, moved.dims), np.unravel_index(int(flat), moved.shape), strict=True))
-        body.append(
-            [
-                _place(cells, index),
-                *(
-                    estimate_text({end: float(cells[end].sel(effect=effect)[index].values) for end in ENDS})
-                    for effect in ("sufficient", "necessary")
-                ),
-            ]
-        )
+        numbers = [
+            estimate_text({end: float(cells[end].sel(effect=effect)[index].values) for end in ENDS})
+            for effect in ("sufficient", "necessary")
+        ]
+        if numbers not in [row[1:] for row in body]:  # everywhere is often the query alone
+            body.append([_place(cells, index), *numbers])
+        if len(body) == LARGEST:
+            break
     return layout(["what moves most", "sufficient", "necessary"], body, "lll", colour)
 
 

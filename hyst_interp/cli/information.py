@@ -106,22 +106,26 @@ def _short(name: str) -> str:
 
 
 def _verdicts(data: dict[str, Any], paragraph) -> list[str]:
-    """Who can be trusted here, and for what reason the others cannot."""
+    """Who can be trusted here, and for what reason the others cannot; a reason that several share stands once."""
     rows, rule = data["rows"], data["rule"]
     lines = ["Which estimator can be trusted here (✓)"]
     for name in dict.fromkeys(row["estimator"] for row in rows):
         mine = [row for row in rows if row["estimator"] == name]
         trusted = [row["components"] for row in mine if row["verdict"] == "trusted"]
-        which = "all sets" if len(trusted) == len(mine) else ", ".join(trusted) or "no set"
-        lines.append(paragraph(f"{name}: {which}.", hang="  "))
-        if data["gap"]["low"] is not None and data["gap"]["low"] <= 0 <= data["gap"]["high"]:
-            lines.append(paragraph(f"{mine[0]['reason']}.", "  ", "    "))
-            continue
-        lines += [
-            paragraph(f"{row['components']}: {row['reason']}.", "  ", "    ")
-            for row in mine
-            if row["verdict"] != "trusted"
-        ]
+        which = (
+            "for all sets" if len(trusted) == len(mine) else f"for {', '.join(trusted)}" if trusted else "for no set"
+        )
+        lines.append(paragraph(f"{name}: {which}", "  ", "    "))
+    shared: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["verdict"] != "trusted":
+            no_scale = "the gap may be 0" in row["reason"]
+            shared.setdefault(("" if no_scale else row["components"], row["reason"]), []).append(row["estimator"])
+    if shared:
+        lines += ["", "Why not"]
+    for (components, reason), estimators in sorted(shared.items(), key=lambda one: _place(rows, one[0][0])):
+        what = f"{components}, {', '.join(dict.fromkeys(estimators))}: " if components else ""
+        lines.append(paragraph(f"{what}{reason}.", "  ", "    "))
     lines.append("")
     foot = [
         "In logits of the gap. The remainder is what the whole moves − mean − information: 0 in a linear network.",
@@ -130,3 +134,9 @@ def _verdicts(data: dict[str, Any], paragraph) -> list[str]:
         " interval. A part smaller than that may still be wrong by as much as it is.",
     ]
     return lines + [paragraph(line, hang="  ") for line in foot]
+
+
+def _place(rows: list[dict[str, Any]], components: str) -> int:
+    """Where a set stands in the tables."""
+    names = list(dict.fromkeys(row["components"] for row in rows))
+    return names.index(components) if components in names else -1

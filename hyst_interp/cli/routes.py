@@ -121,7 +121,7 @@ def _measure(found: "Pair", circuits, twin: str, steps: int | None, trials: int)
 def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     from hyst_interp.cli.attenuate import headline
     from hyst_interp.cli.pairs import written
-    from hyst_interp.cli.tables import estimate_text, layout, paragraph
+    from hyst_interp.cli.tables import estimate_text, layout, number, paragraph
 
     edges = [
         [
@@ -133,7 +133,12 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
         for row in data["edges"][:TOP]
     ]
     gaps = [
-        [row["edge"], estimate_text(row["moved"]), estimate_text(row["share"], 2), estimate_text(row["interaction"])]
+        [
+            row["edge"],
+            estimate_text(row["moved"]),
+            estimate_text(row["share"], 2),
+            *(number(row[side]["estimate"]) for side in ("into_below", "into_above")),
+        ]
         for row in data["gap_edges"][:TOP]
     ]
     total = len(data["edges"])
@@ -144,7 +149,7 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
         layout(["edge", "from below", "from above", "below − above"], edges, "llll", colour),
         "",
         "The gap: the other history's message, mean of both directions",
-        layout(["edge", "logits moved", "share of the gap", "interaction"], gaps, "llll", colour),
+        layout(["edge", "logits moved", "share of the gap", "into\nbelow", "into\nabove"], gaps, "lllrr", colour),
         "",
         *(paragraph(_circuit(row, data["faithfulness"], total), hang="  ") for row in data["circuits"]),
         paragraph(f"Edges in both circuits, of those in either: {data['jaccard']:.2f}."),
@@ -163,12 +168,14 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
 def _circuit(row: dict[str, Any], wanted: float, total: int) -> str:
     from hyst_interp.cli.tables import estimate_text
 
-    kept = estimate_text(row["faithfulness"]).replace("+", "")
+    share = row["faithfulness"]
+    kept = estimate_text(share, undefined="an undefined share").replace("+", "")
+    reason = f" ({share['reason']})" if share["estimate"] is None else ""
     floor = ", ".join(f"{one:.2f}" for one in row["floor"])
     lasting = "" if row["lasting"] == row["size"] else f", and every larger one from {row['lasting']} on keeps it"
     return (
-        f"circuit from {row['history']}: {row['size']} of {total} edges keep {kept} of the answer ({wanted:g} was"
-        f" asked for{lasting}); random circuits of that size keep {floor}."
+        f"circuit from {row['history']}: {row['size']} of {total} edges keep {kept}{reason} of the answer ({wanted:g}"
+        f" was asked for{lasting}); random circuits of that size keep {floor}."
     )
 
 

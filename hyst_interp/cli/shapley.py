@@ -15,6 +15,7 @@ EXPLAINED = {
     "donor": "players come from below or from above; they add up to the gap",
     "own-mean": "players write their own mean in both networks",
 }
+LOW_MASS = 0.9
 TOP = 6
 """Pairs that the table shows."""
 
@@ -62,7 +63,7 @@ def shapley_answer(
     with one_thread():  # the same numbers on every call
         found = pair(below, above, trials, seed)
         data = facts("attenuate-shapley", found, manifests)
-        accounts = {game: found.shapley(game, components) for game in games}  # type: ignore[arg-type]
+        accounts = {game: found.shapley(game, components) for game in games}
     data["games"] = [_game(game, rows) for game, rows in accounts.items()]
     for one in data["games"]:
         if one["permutations"] is not None:
@@ -138,7 +139,8 @@ def _account(one: dict[str, Any], colour: bool) -> list[str]:
         lines += ["", layout(["largest interactions", "logits"], body, "ll", colour)]
     if one["answer_mass"]:
         lowest = min(mass["estimate"] for mass in one["answer_mass"])
-        lines.append(paragraph(f"answer mass, mean over coalitions of a size: at least {lowest:.2f}."))
+        far = ": where it is low, networks are far from where they were trained" if lowest < LOW_MASS else ""
+        lines.append(paragraph(f"answer mass, mean over coalitions of a size: at least {lowest:.2f}{far}."))
     return lines
 
 

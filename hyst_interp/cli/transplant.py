@@ -139,6 +139,8 @@ def _cells(found: "xr.Dataset") -> list[dict[str, Any]]:
 
 
 def _table(data: dict[str, Any], colour: bool) -> str:
+    import textwrap
+
     from hyst_interp.cli.pairs import exactly, written
     from hyst_interp.cli.tables import estimate_text, layout, paragraph
 
@@ -152,7 +154,7 @@ def _table(data: dict[str, Any], colour: bool) -> str:
     for heading, columns in zip(HEADINGS, TABLES, strict=True):
         body = [[str(row["updates"]), *(estimate_text(row[name]) for name in columns)] for row in rows]
         lines += ["", heading, layout(["after", *columns.values()], body, "rlll", colour)]
-    body = [[one["optimizer"], one["what"], _ages(one["step"])] for one in data["cells"]]
+    body = [[one["optimizer"], "\n".join(textwrap.wrap(one["what"], 48)), _ages(one["step"])] for one in data["cells"]]
     lines += ["", layout(["optimizer state", "what stands beside the weights", "its updates"], body, "lll", colour), ""]
     foot = [
         f"Control: without an update moments answer nothing; at 0 updates the largest difference of a margin from the"

@@ -83,8 +83,8 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     head = ["weights", "logits moved alone", "", "by all others together"]
     table = layout(head, body, "llll", colour)
     foot = [
-        "Moved = what goes of the gap, the mean of both directions; the gap is moved by all groups together. A group"
-        " that moves much alone and leaves much to all others is stood in for; groups whose sum is not the gap interact.",
+        "Moved = what goes of the gap, the mean of both directions; all groups together move all of it. Where the sum"
+        " of single groups is not the gap, they interact.",
         f"Control: with all groups moved, the largest difference of a margin from the other history's own is"
         f" {exactly(data['control']['largest'])}.",
     ]

@@ -81,6 +81,8 @@ class LocalizationConfig(Frozen):
     """Updates at p0 after an optimizer transplant at which the gap is measured."""
     route_trials: int = Field(default=256, ge=4)
     """Conflict trials of edge patching."""
+    attribution_steps: tuple[int, ...] = (1, 2, 5, 10, 20, 50)
+    """Numbers of steps at which EAP-IG is held against the exact map."""
 
 
 class ClaimsConfig(Frozen):
@@ -134,11 +136,15 @@ class StudyConfig(Frozen):
             )
         if self.localization.orders > self.orders:
             raise ValueError(
-                f"localization.orders is {self.localization.orders} with orders {self.orders}; use at most {self.orders}"
+                f"localization.orders is {self.localization.orders} with orders {self.orders};"
+                f" use at most {self.orders}"
             )
         updates = list(self.localization.updates)
         if not updates or updates[0] != 0 or updates != sorted(set(updates)):
             raise ValueError(f"localization.updates are {updates}; give increasing numbers that start at 0")
+        steps = list(self.localization.attribution_steps)
+        if not steps or steps[0] < 1 or steps != sorted(set(steps)):
+            raise ValueError(f"localization.attribution_steps are {steps}; give increasing numbers from 1 up")
         if any(hold < 1 for hold in self.behaviour.hold_positions):
             raise ValueError(f"hold_positions are {list(self.behaviour.hold_positions)}; use numbers from 1 up")
         if "rename" in self.patching.twins and self.task.n_keys < self.task.n_pairs + 2:

@@ -6,7 +6,6 @@ with every trial kept, `figure()` the picture.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
 
 import xarray as xr
 
@@ -30,7 +29,6 @@ from hyst_interp.localization.weight_moves import move_rows, weight_moves
 from hyst_interp.sites import Component
 from hyst_interp.streams import Stream
 
-GameName = Literal["donor", "own-mean"]
 GAMES = {"donor": donor_game, "own-mean": own_mean_game}
 """Name → the game of a pair."""
 TWO_NETWORKS = "Intervals are over trials: they speak of these two networks only."
@@ -141,7 +139,7 @@ class Located(Histories):
         draw = partial(pictures.of_weights, rows, self.gap())
         return Rows(rows, WEIGHTS, found, draw, notes=[TWO_NETWORKS])
 
-    def shapley(self, game: GameName = "donor", components: str | None = None) -> Rows:
+    def shapley(self, game: str = "donor", components: str | None = None) -> Rows:
         """Shapley values of the components: how much of the gap each carries, on average over who moves before it.
 
         Exact over all 2ⁿ coalitions for at most `shapley.MOST_PLAYERS` players; beyond that permutations are sampled,

@@ -31,7 +31,7 @@ def crossing_map(cells: xr.DataArray, stacked: bool = False) -> go.Figure:
     chosen = cells.sel(effect=list(MAPS)).rename(effect="history")
     histories = ["difference" if name == "asymmetry" else name for name in MAPS]
     site = SITES[str(cells.attrs["site"])]
-    gap = f" (gap {cells.attrs['gap']} logits)" if "gap" in cells.attrs else ""
+    gap = f" (gap {cells.attrs['gap']} logits)".replace("-", "−") if "gap" in cells.attrs else ""
     words = {"title": f"Moving {site} between the histories{gap}", "quantity": "logits moved", "units": "logits"}
     figure = heatmap(chosen.assign_coords(history=histories).assign_attrs(cells.attrs | words), stacked)
     names = {"from below − from above": HEADS["asymmetry"]} | {name: HEADS[name] for name in histories[:2]}

@@ -42,6 +42,7 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     named = [column for column in columns if not stacked or column[-2:] not in (".q", ".v")]
     labels = {"tickvals": named, "ticktext": [name.removesuffix(".k") if stacked else name for name in named]}
     panel = ROW * len(rows)
+    bar = min(190.0, panel + BETWEEN - 24.0)
     heights = len(histories) * panel + (len(histories) - 1) * BETWEEN
     figure = themed(route_title(table), height=TOP + heights + LABELS)
     for index, history in enumerate(histories):
@@ -82,9 +83,9 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
             y_axis={**quiet, "autorange": "reversed", "automargin": False},
         )
     figure.update_layout(
-        coloraxis=_scale(table, [h for h in histories if h not in ("difference", "interaction")], EFFECTS, 1.0),
+        coloraxis=_scale(table, [h for h in histories if h not in ("difference", "interaction")], EFFECTS, 1.0, bar),
         coloraxis2=_scale(
-            table, [h for h in histories if h in ("difference", "interaction")], DIFFERENCES, panel / heights
+            table, [h for h in histories if h in ("difference", "interaction")], DIFFERENCES, panel / heights, bar
         ),
         margin={"l": 64, "r": RIGHT, "t": TOP, "b": LABELS},
         plot_bgcolor=GRID if len(rows) * len(columns) < 400 else PAPER,
@@ -112,7 +113,7 @@ def _texts(one: xr.Dataset, cells: list[tuple[int, int]], n_rows: int, n_columns
     return found
 
 
-def _scale(table: xr.Dataset, histories: list[str], colours: list, top: float) -> dict:
+def _scale(table: xr.Dataset, histories: list[str], colours: list, top: float, length: float) -> dict:
     """A colour axis with its bar on the right; `top` is where the bar's upper end stands."""
     values = np.abs(table["effect"].sel(history=histories).values)
     end = float(values.max()) if values.size and values.max() > 0 else 1.0
@@ -128,7 +129,7 @@ def _scale(table: xr.Dataset, histories: list[str], colours: list, top: float) -
             "xanchor": "left",
             "y": top,
             "yanchor": "top",
-            "len": 190,
+            "len": length,
             "lenmode": "pixels",
             "thickness": 9,
             "outlinewidth": 0,

@@ -53,7 +53,8 @@ def faithfulness_curves(kept: xr.Dataset, random: xr.Dataset, wanted: float, sta
                 )
             )
         shares, low, high = (
-            np.concatenate([one[name].values for _, one, _, _ in lines.values()]) for name in ("estimate", "low", "high")
+            np.concatenate([one[name].values for _, one, _, _ in lines.values()])
+            for name in ("estimate", "low", "high")
         )
         ends = limits(shares, [low, high], 0.15)
         line = {"color": QUIET, "width": 1, "dash": "dash"}

@@ -56,7 +56,7 @@ def sweep_from(
         for members in _within(budget, group, base.network.cfg, base.resid[0].shape[1]):
             logits = Continued(base, group, [cells[index] for index in members]).logits()
             for name, value in read(logits, values).items():
-                found[name][np.ix_(members, group.trials)] = value
+                found[name][np.array(members)[:, None], group.trials[None]] = value
     return found
 
 

@@ -35,12 +35,11 @@ class Group:
     cells: list[int]
 
 
-@dataclass(frozen=True)
-class Embedded:
+class Embedded(BaseRun):
     """A base run of which nothing has been run: the first residual stream alone."""
 
-    network: Network
-    resid: list[Float[torch.Tensor, "trial pos d_model"]]
+    def __init__(self, network: Network, tokens: Int[torch.Tensor, "trial pos"]) -> None:
+        self.network, self.resid = network, [network.embed(tokens)]
 
 
 def query_pass(
@@ -50,7 +49,7 @@ def query_pass(
 
     In chunks by itself it is not: give as many prompts as memory holds.
     """
-    base = Embedded(network, [network.embed(tokens)])
+    base = Embedded(network, tokens)
     group = Group(0, "resid_pre", 0, np.arange(len(tokens)), [0])
     return Continued(base, group, [[]]).logits(recorded)[0]
 
@@ -58,7 +57,7 @@ def query_pass(
 class Continued:
     """Some cells of one group, from their first change to the logits; activations are [cell, trial, pos, …]."""
 
-    def __init__(self, base: BaseRun | Embedded, group: Group, cells: list[Cell]) -> None:
+    def __init__(self, base: BaseRun, group: Group, cells: list[Cell]) -> None:
         self.base, self.network, self.group = base, base.network, group
         self.n_pos = base.resid[0].shape[1]
         n_trials = base.resid[0].shape[0]
@@ -71,7 +70,8 @@ class Continued:
         with torch.no_grad():
             group, last = self.group, self.network.n_layers - 1
             start = group.start
-            resid = None if group.step in ("result", "mlp_out") else self._cached(self.base.resid[group.layer], start)
+            whole = group.step == "resid_pre"
+            resid = self._cached(self.base.resid[group.layer], start) if whole else torch.empty(0)
             for layer in range(group.layer, last + 1):
                 begins = layer == group.layer
                 at = self.n_pos - 1 if layer == last else start

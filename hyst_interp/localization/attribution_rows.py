@@ -45,7 +45,13 @@ def settling(found: xr.Dataset) -> xr.Dataset:
     return agreement_by_step(found).mean("seed")
 
 
-def one_seed(found: xr.Dataset, seed: int, twin: str, steps: int = DEFAULT_STEPS) -> tuple[xr.DataArray, xr.DataArray]:
+def usual_steps(found: xr.Dataset) -> int:
+    """`DEFAULT_STEPS` where they were taken, else the most that were."""
+    steps = [int(number) for number in found["steps"].values]
+    return DEFAULT_STEPS if DEFAULT_STEPS in steps else max(steps)
+
+
+def one_seed(found: xr.Dataset, seed: int, twin: str, steps: int) -> tuple[xr.DataArray, xr.DataArray]:
     """Exact effects and scores of one seed's edges, dims (history, edge), means over trials and data orders."""
     here = found.sel(seed=seed, twin=twin, drop=True)
     exact, score = here["exact"].mean("order"), here["score"].sel(steps=steps, drop=True).mean("order")

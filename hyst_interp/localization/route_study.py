@@ -3,7 +3,7 @@
 A ranking is made on every other trial and judged on the rest, so no circuit is flattered by the trials that chose it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -51,7 +51,7 @@ def circuits(pair: PairData, twins: Mapping[str, Trials], effects: xr.Dataset, s
             found[i, j] = shares(faithfulness_curve(model, judged, order)).values
             rank[i, j] = [order.index(edge) for edge in graph.edges]
             for k, other in enumerate(random_rankings(model, stream, FLOORS)):
-                floor[i, j, k] = shares(faithfulness_curve(model, judged, other, sizes)).values
+                floor[i, j, k] = shares(faithfulness_curve(model, judged, other, sizes.tolist())).values
     share = {"units": "share of the difference", "method": "ratio of means over trials that the ranking did not see"}
     dims = ("twin", "branch")
     return xr.Dataset(
@@ -70,7 +70,7 @@ def circuits(pair: PairData, twins: Mapping[str, Trials], effects: xr.Dataset, s
     )
 
 
-def attributions(pair: PairData, twins: Mapping[str, Trials]) -> xr.Dataset:
+def attributions(pair: PairData, twins: Mapping[str, Trials], steps: Sequence[int] = STEPS) -> xr.Dataset:
     """EAP-IG (corrupted into clean) at several numbers of steps against the exact effects on the same trials.
 
     `score` (twin, branch, steps, edge), means over trials; `exact` (twin, branch, edge); and by steps `change`,
@@ -83,7 +83,7 @@ def attributions(pair: PairData, twins: Mapping[str, Trials]) -> xr.Dataset:
         sides = []
         for model in (pair.below, pair.above):
             exact = edge_effects(model, some, "noise")
-            scores = scores_at(model, some, "noise", STEPS)
+            scores = scores_at(model, some, "noise", steps)
             settled = convergence(scores, exact)
             settled["score"] = scores["effect"].astype("float64").mean("trial")
             settled["exact"] = exact["effect"].astype("float64").mean("trial")

@@ -24,8 +24,9 @@ RULES = (
     "Rules. Optimizer or weights: the larger part is named where the interval of the weights’ share of the gap lies"
     " wholly on one side of one half. Weights, component, route: those whose interval leaves out 0 on the gap’s side"
     f" are named, the largest {MOST} first; intervals are not corrected for how many stand side by side. Another"
-    " estimator: “yes” if every player that both games see, they see on the same side of 0; “no” if any has opposite"
-    " signs. Without a gap whose interval leaves out 0 nothing is answered."
+    " estimator: “no” if both games put a player surely on opposite sides of 0; “yes” if there is none such and they"
+    " put at least half of the players surely on the same side; else undetermined. Without a gap whose interval leaves"
+    " out 0 nothing is answered."
 )
 
 
@@ -75,7 +76,8 @@ def survives(pairs: Iterable[tuple[Estimate, Estimate]]) -> tuple[str, dict[str,
     counts = {word: words.count(word) for word in ("agree", "same sign", "opposite signs", UNDETERMINED)}
     if counts["opposite signs"]:
         return "no", counts
-    return ("yes" if counts["agree"] + counts["same sign"] else UNDETERMINED), counts
+    alike = counts["agree"] + counts["same sign"]
+    return ("yes" if words and 2 * alike >= len(words) else UNDETERMINED), counts
 
 
 def _optimizer(source: Source) -> Answer | None:

@@ -4,6 +4,7 @@ A reading follows from an interval by a rule that is printed beside it; nothing 
 """
 
 import re
+from collections.abc import Iterable
 
 from hyst_interp.claims import Row
 from hyst_interp.statistics import Equivalence, Estimate
@@ -74,6 +75,12 @@ def size(value: float | None) -> str:
 def reason(one: Estimate) -> str:
     """Why something is undefined, with true minus signs."""
     return text(one.reason or "")
+
+
+def blanks(ones: Iterable[Estimate]) -> tuple[str, ...]:
+    """A note for a table that has undefined numbers: each reason once."""
+    reasons = dict.fromkeys(reason(one) for one in ones if one.estimate is None)
+    return tuple(f"Undefined: {why}." for why in reasons)
 
 
 def text(words: str) -> str:

@@ -24,7 +24,8 @@ Frame = TypeVar("Frame", xr.Dataset, xr.DataArray)
 SEEDS = 5
 PER_TRIAL = ("patching-resid_pre", "patching-result")
 """Results whose rows need every trial, shipped as they are."""
-SKIPPED = ("patching-mlp_out",)
+SKIPPED = ("patching-mlp_out", "mechanism")
+"""Results that are left out; root mean squares over trials cannot be had from averages."""
 
 
 def excerpt(run: Run, out: Path) -> None:

@@ -75,7 +75,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "unknown format, information": (f"information {BELOW} {ABOVE} --format yaml", "yaml"),
     "wrong order, cross": (f"cross {ABOVE} {BELOW}", "from below first"),
     "a site that cannot be moved": (f"cross {BELOW} {ABOVE} --site pattern", "pattern"),
-    "MLPs that are not there": ("cross {mini}/no-mlp {mini}/no-mlp --site mlp_out", "mlp_out"),
     "negative seed, cross": (f"cross {BELOW} {ABOVE} --seed -1", "-1"),
     "wrong order, routes": (f"routes {ABOVE} {BELOW}", "from below first"),
     "unknown twin, routes": (f"routes {BELOW} {ABOVE} --twin query", "query"),

@@ -90,7 +90,7 @@ def test_the_table_fits_80_columns_and_says_what_it_speaks_of(both, call):
 
 
 def test_every_position_moves_other_logits_than_the_query(both, call):
-    line = ("attenuate", *both, "--trials", 16, "--components", "heads", "--reference", "donor", "--format", "json")
+    line = ("attenuate", *both, "--trials", 16, "--components", "L0H0+L0H1", "--reference", "donor", "--format", "json")
     query, everywhere = (call(*line, "--positions", where).json() for where in ("query", "all"))
     assert query["gap"] == everywhere["gap"]
     assert query["rows"][0]["logits_moved"] != everywhere["rows"][0]["logits_moved"]

@@ -40,6 +40,7 @@ def test_the_table_fits_80_columns_and_has_its_control(tiny_run, call):
     found = call("transplant", tiny_run)
     assert (found.status, found.err) == (0, "")
     assert max(map(len, found.out.splitlines())) <= 80
+    assert "…" not in found.out
     words = " ".join(found.out.split())
     for one in ("weights + optimizer = gap", "first moment", "reset", "zeroed", "is 0 exactly", "over 2 seeds"):
         assert one in words

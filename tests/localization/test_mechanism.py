@@ -84,8 +84,8 @@ def planted(
 ) -> xr.Dataset:
     """A gap and what heads move at every stop, as means over trials with some spread.
 
-    `antiphase` is added to the heads' effect on half of the trials and taken off on the other half, at every stop. With a `seed`
-    the means are off by their error, as a sample's are; without one they are exact.
+    `antiphase` is added to the heads' effect on half of the trials and taken off on the other half, at every stop.
+    With a `seed` the means are off by their error, as a sample's are; without one they are exact.
     """
     noise = spread * np.random.default_rng(seed or 4).normal(size=(2, len(gap), n))
     noise = noise - noise.mean(-1, keepdims=True) if seed is None else noise

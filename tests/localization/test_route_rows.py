@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.localization.attribution_rows import attribution_rows, one_seed, settling
+from hyst_interp.localization.attribution_rows import attribution_rows, one_seed, settling, usual_steps
 from hyst_interp.localization.circuit_rows import circuit_rows, ends, jaccard_of, members, overlap_rows, sizes, typical
 from hyst_interp.localization.controls import (
     all_weights_moved,
@@ -222,6 +222,8 @@ def test_attribution_over_seeds_is_the_mean_of_seeds():
     assert [row["steps"] for row in rows] == steps
     assert same(rows[1]["pearson"], student_t(expected, "correlation"))
     assert float(settling(found)["pearson"].sel(steps=10)) == pytest.approx(expected.mean())
+    assert usual_steps(found) == 10
+    assert usual_steps(found.assign_coords(steps=[1, 5])) == 5
     exact, score = one_seed(found, 1, "rename", 10)
     np.testing.assert_allclose(exact, found["exact"].values[1, :, 1].mean(0))
     np.testing.assert_allclose(score, found["score"].values[1, :, 1, :, 1].mean(0))
@@ -271,7 +273,7 @@ def test_controls_of_a_transplant_see_what_is_wrong():
 
 def test_controls_of_moves_see_what_is_wrong():
     margin = xr.DataArray(np.arange(8.0).reshape(2, 4), {"branch": BRANCHES}, ("branch", "trial"))
-    moved = xr.Dataset({"margin": margin, "margin_all": margin.copy(data=margin.values[::-1])})
+    moved = xr.Dataset({"margin": margin, "margin_all": margin.copy(data=margin.values[::-1].copy())})
     assert all_weights_moved(moved) == 0
     moved["margin_all"][0, 1] += 2
     assert all_weights_moved(moved) == 2

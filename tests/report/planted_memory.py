@@ -24,7 +24,7 @@ from hyst_interp.sites import components
 
 BRANCHES = ["below", "above"]
 SIGNS = np.array([1.0, -1.0])
-GAP, WEIGHTS, SHARE, TRIALS = 0.3, 0.2, 0.7, 16
+GAP, WEIGHTS, SHARE, TRIALS = 0.3, 0.2, 0.75, 16
 LARGEST = "L0H0→L1H1.v"
 
 
@@ -91,14 +91,14 @@ PICKS = {"name": lambda row: row[1].name, "family": lambda row: row[1].family, "
 
 
 def shapley(study: StudyConfig, game: str) -> xr.Dataset:
-    """L0H0 carries SHARE; L0MLP and L1H1 a tenth, together only; the last player of the donor game the rest."""
+    """L0H0 carries SHARE; L0MLP and L1H1 an eighth, together only; the last player of the donor game the rest."""
     members = [str(one) for one in components(study.model.n_layers, study.model.n_heads, bool(study.model.d_mlp))]
     players = [*members, str(EVERYTHING_ELSE)] if game == "donor" else members
     masks = np.arange(2 ** len(players))
     inside = {player: (masks >> bit) & 1 for bit, player in enumerate(players)}
-    worth = SHARE * inside["L0H0"] + 0.1 * inside["L0MLP"] * inside["L1H1"]
-    worth = worth + (0.2 * inside[players[-1]] if game == "donor" else 0.0)
-    gap = GAP + noise(11, *size(study), TRIALS)
+    worth = SHARE * inside["L0H0"] + 0.125 * inside["L0MLP"] * inside["L1H1"]
+    worth = worth + (0.125 * inside[players[-1]] if game == "donor" else 0.0)
+    gap = np.round(1024 * (GAP + noise(11, *size(study), TRIALS))) / 1024  # so that differences are exact
     table = worth[:, None, None, None] * gap
     if game == "donor":
         above = -gap / 2

@@ -1,8 +1,9 @@
 """Where the memory is, on the page: chapters by what the run has, planted answers, controls, equal numbers."""
 
 import re
-import shutil
+from dataclasses import replace
 from html import unescape
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from hyst_interp.localization.controls import own_against_run
 from hyst_interp.localization.route_rows import gap_edge_table
 from hyst_interp.report import wording
 from hyst_interp.report.answers import UNDETERMINED, answers, carriers, decisive, larger_part, survives
-from hyst_interp.report.chapters import chapters
-from hyst_interp.report.page import write_report
+from hyst_interp.report.chapters import crossing, memory, routes, shapley
+from hyst_interp.report.page import page, write_report
 from hyst_interp.report.source import Source, find, number_of
+from hyst_interp.report.verdict import verdict
 from hyst_interp.statistics import Estimate, student_t, undefined
-from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run
 
 FILES = {
@@ -28,6 +29,8 @@ FILES = {
     "routes": ("routes", "routes-gap", "circuits", "attribution"),
 }
 """Chapter → the results that it reads."""
+TURNED = ("margin", "shapley", "first", "last", "gap", "value", "interaction")
+"""Variables that carry the gap's sign."""
 
 
 @pytest.fixture(scope="module")
@@ -49,70 +52,74 @@ def interval(low: float, high: float) -> Estimate:
 
 def test_chapters_stand_together_and_the_answers_first(located):
     source, _ = located
-    made = [one.key for one in chapters(source)]
+    made = re.findall(r'<section id="(\w+)">', source.run.report.read_text("utf-8"))
     start = made.index("memory")
     assert made[start : start + 7] == ["memory", *FILES]
     assert made.index("similarity") < start < made.index("anchors")
 
 
+def without(source: Source, *names: str) -> Source:
+    return replace(source, results={name: one for name, one in source.results.items() if name not in names})
+
+
 @pytest.mark.parametrize("key", FILES)
-def test_a_chapter_is_left_out_where_its_results_are_missing(located, tmp_path, key):
+def test_a_chapter_is_left_out_where_its_results_are_missing(located, key):
     source, _ = located
-    root = tmp_path / "run"
-    shutil.copytree(source.run.root, root, ignore=shutil.ignore_patterns("figures", "report.html"))
-    for name in FILES[key]:
-        (root / "results" / f"{name}.nc").unlink()
-    made = {one.key for one in chapters(find(source.study, root))}
-    assert key not in made
-    assert {"memory", *FILES} - {key} <= made
+    chapter = import_module(f"hyst_interp.report.chapters.{key}").chapter
+    assert chapter(without(source, *FILES[key])) is None
+    asked = len(answers(without(source, *FILES[key])))
+    assert asked == {"information": 5, "crossing": 5, "shapley": 3}.get(key, 4)
 
 
-def test_results_of_one_kind_alone_still_make_their_chapter(located, tmp_path):
+def test_nothing_looked_for_is_no_answer(located):
     source, _ = located
-    root = tmp_path / "run"
-    shutil.copytree(source.run.root, root, ignore=shutil.ignore_patterns("figures", "report.html"))
-    for name in ("shapley-own-mean", "crossing-resid_pre", "crossing-mlp_out", "mechanism", "circuits", "attribution"):
-        (root / "results" / f"{name}.nc").unlink()
-    write_report(source.study, root, "report", "0" * 64)
-    assert {"shapley", "crossing", "routes"} <= {one.key for one in chapters(find(source.study, root))}
+    bare = without(source, *(name for names in FILES.values() for name in names))
+    assert answers(bare) == []
+    assert memory.chapter(bare) is None
+
+
+def test_a_transient_says_whether_its_place_was_asked_for(located):
+    source, _ = located
+    behaviour = source.results["behaviour"].copy(deep=True)
+    behaviour["margin"].loc[{"hold": source.last_hold}] = 0
+    asked = replace(source, results=source.results | {"behaviour": behaviour})
+    assert "is asked below" in verdict(asked).reasons[-1]
+    assert "is not asked here" in verdict(without(asked, "transplant")).reasons[-1]
+
+
+def test_results_of_one_kind_alone_still_make_their_chapter(located):
+    source, _ = located
+    some = without(
+        source, "shapley-own-mean", "crossing-resid_pre", "crossing-mlp_out", "mechanism", "circuits", "attribution"
+    )
+    made = [shapley.chapter(some), crossing.chapter(some), routes.chapter(some)]
+    text = page(some, [one for one in made if one is not None])
+    assert {f'id="{key}"' for key in ("shapley", "crossing", "routes")} <= set(re.findall(r'id="\w+"', text))
 
 
 def test_planted_answers_are_found(located):
     source, text = located
     found = {one.question: one for one in answers(source)}
-    assert [one.answer for one in found.values()] == [
-        "mostly the weights",
-        "MLP in, QK, and OV"
-        if found["In which weights?"].answer.startswith("MLP in, QK")
-        else found["In which weights?"].answer,
-        found["In which component?"].answer,
-        "L0 heads → L1 heads, value",
-        "yes",
-    ]
+    assert found["In the optimizer, or in the weights?"].answer == "mostly the weights"
     assert found["In which weights?"].answer.startswith("MLP in")
     assert found["In which component?"].answer.startswith("L0 heads")
+    assert found["On which route?"].answer == "L0 heads → L1 heads, value"
+    assert found["Does it survive another estimator?"].answer == "yes"
     for one in found.values():
         for words in (one.question, one.answer, one.words, one.control):
             assert words in text
     assert "5 of 5 are answered" in text
 
 
-def test_a_gap_of_none_answers_nothing(located, tmp_path):
+def test_a_gap_of_none_answers_nothing(located):
     """The negative control: signs of the gap that differ from seed to seed leave every question open."""
     source, _ = located
-    root = tmp_path / "run"
-    shutil.copytree(source.run.root, root, ignore=shutil.ignore_patterns("figures", "report.html"))
+    results = dict(source.results)
     for name in ("transplant", "weights", "shapley-donor", "shapley-own-mean", "information", "routes-gap"):
-        path = root / "results" / f"{name}.nc"
-        one = read_results(path)
+        one = results[name]
         signs = (one["seed"] % 2 * 2.0 - 1).astype("float64")
-        odd = [
-            v
-            for v in one.data_vars
-            if v.startswith(("margin", "shapley", "first", "last", "gap", "value", "interaction"))
-        ]
-        write_results(one.assign({name: one[name] * signs for name in odd}), path)
-    found = answers(find(source.study, root))
+        results[name] = one.assign({key: one[key] * signs for key in one.data_vars if str(key).startswith(TURNED)})
+    found = answers(replace(source, results=results))
     assert [one.answer for one in found] == [UNDETERMINED] * 5
 
 
@@ -135,13 +142,13 @@ def test_every_control_is_told_with_its_size(located):
     assert run is not None
     for told in (
         "every state of one history gives the same margins, largest difference 0 exactly",
-        f"margins differ by at most {wording.size(run[0])}",
+        f"both measured, the largest difference of a margin is {wording.size(run[0])}",
         "All weights moved are the other network: the largest difference of a margin is 0 exactly",
-        "values add up to the gap: trial by trial they do, but for ",
+        "values add up to the gap: trial by trial, the largest difference is ",
         "the remainder is 0 in a linear network",
         "into itself leaves its logits (largest difference 0 exactly)",
         "moving everything gives the donor’s (0 exactly)",
-        "margins differ by at most 0 exactly",
+        "by another way of computing: the largest difference of a margin is 0 exactly",
         "largest difference from 0: 0 exactly), and all edges kept the clean one (from 1: 0 exactly)",
         "random rankings are the floor",
     ):
@@ -165,7 +172,7 @@ def test_weights_players_and_estimators_are_the_results(located):
         values = source.results[f"shapley-{game}"]["shapley"].sel(player="L0H0").mean(["order", "trial"]).values
         assert values.mean() == pytest.approx(SHARE * GAP, abs=0.01)
         assert wording.estimate(student_t(values, "logits")) in text
-    assert "surely working with others: L0MLP and L1H1" in text
+    assert "urely working with others: L1H1 and L0MLP" in text
     assert "Trusted: parts moved: " in text
     trusted = {row["components"] for row in source.information if row["verdict"] == "trusted"}
     assert "heads" in trusted
@@ -221,6 +228,8 @@ def test_rules_of_answers():
     assert survives([(up, up), (none, down)])[0] == "yes"
     assert survives([(up, up), (up, down)])[0] == "no"
     assert survives([(none, down)])[0] == UNDETERMINED
+    assert survives([(up, up), (none, down), (up, none)])[0] == UNDETERMINED
+    assert survives([])[0] == UNDETERMINED
     rows = [{"updates": 0, "gap": interval(0.8, 0.9)}, {"updates": 1, "gap": none}, {"updates": 5, "gap": down}]
     assert decisive(rows) is rows[2]
     assert decisive(rows[:2]) is None

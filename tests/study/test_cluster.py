@@ -3,15 +3,13 @@
 import json
 import logging
 import os
-import random
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,51 +247,6 @@ def test_a_stage_that_kills_its_workers_is_one_sentence(local: Any, tmp_path: Pa
         error = executor.submit(kills, tmp_path).exception(30)
     one_sentence(error, "4 workers were killed", "tcp://10.0.0.7:4321", "--resume")
     assert isinstance(error, UserError)
-
-
-class Shuffled(Executor):
-    """One thread that takes any of the calls that wait, not the oldest."""
-
-    def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed)
-        self.calls: list[tuple] = []
-        self.more = threading.Semaphore(0)
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def submit(self, fn, /, *args, **kwargs) -> Future:
-        future: Future = Future()
-        self.calls.append((future, fn, args))
-        self.more.release()
-        return future
-
-    def _work(self) -> None:
-        while True:
-            self.more.acquire()
-            future, fn, args = self.calls.pop(self.draw.randrange(len(self.calls)))
-            try:
-                future.set_result(fn(*args))
-            except BaseException as error:
-                future.set_exception(error)
-
-
-def test_the_order_in_which_stages_run_changes_no_byte(tiny_run: Path, tmp_path: Path) -> None:
-    """From the anchors on, whose two are trained in either order anyway."""
-    root = tmp_path / "run"
-    shutil.copytree(tiny_run, root)
-    for path in (*root.glob("seed-*/order-*"), root / "results", root / "figures"):
-        shutil.rmtree(path)
-    (root / "report.html").unlink()
-    ran: list[str] = []
-
-    def listen(event: Event) -> None:
-        if event.kind == "done":
-            ran.append(event.stage.directory)
-
-    reproduce(TINY, root, resume=True, executor=Shuffled(1), listener=listen)
-    planned = [stage.directory for stage in plan(TINY) if stage.kind != "anchor"]
-    assert sorted(ran) == sorted(planned)
-    assert ran != planned
-    assert science(root) == science(tiny_run)
 
 
 @pytest.fixture

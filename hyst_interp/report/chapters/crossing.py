@@ -13,7 +13,7 @@ from hyst_interp.localization.prefix_ladder import LadderRow, climbed, ladder_ar
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.source import Source, number_of
-from hyst_interp.report.wording import estimate, listed, method, reason, size
+from hyst_interp.report.wording import blanks, estimate, listed, method, size
 from hyst_interp.statistics import Estimate
 
 MEASURES = {"mean": "means over trials", "rms": "root mean squares over trials"}
@@ -97,14 +97,15 @@ def _rungs(rows: list[LadderRow], gap: Estimate) -> Table:
             cells(
                 Cell(str(row["rung"]), kind="lead"),
                 *(estimate(number_of(row[name])) for name in names),
-                Cell(estimate(share), reason(share) if share.estimate is None else ""),
+                estimate(share),
             )
         )
     head = ("donor’s up to", "moved so far", "added", "added, from above into below", "added, from below into above")
     note = (
         f"In logits. Gap: {estimate(gap)}. Intervals: {method(gap)}; shares: ratios of means with Fieller’s interval."
     )
-    return Table("The ladder of prefixes", (*head, "share of the gap"), lines, (note,))
+    why = blanks(number_of(row["added_share"]) for row in rows)
+    return Table("The ladder of prefixes", (*head, "share of the gap"), lines, (note, *why))
 
 
 def _course(rows: list[MechanismRow]) -> Figure:

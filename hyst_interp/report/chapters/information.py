@@ -15,7 +15,7 @@ from hyst_interp.localization.information_rows import (
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.source import Source, number_of
-from hyst_interp.report.wording import estimate, listed, method, number, reason, text
+from hyst_interp.report.wording import blanks, estimate, listed, method, number, text
 
 RULE = (
     f"An estimator is trusted for a component if, with the whole interval, (1) every replacement that it uses keeps"
@@ -37,7 +37,6 @@ def chapter(source: Source) -> Chapter | None:
         name: [row for row in rows if row["estimator"] == name and row["verdict"] == "trusted"] for name in _names(rows)
     }
     words = {
-        "rule": RULE,
         "tally": "; ".join(
             f"{name}: {listed([str(row['components']) for row in some]) if some else 'none'}"
             for name, some in trusted.items()
@@ -97,8 +96,7 @@ def _parts(rows: list[InformationRow]) -> Table:
                 Cell(str(row["verdict"]), kind="" if row["verdict"] == "trusted" else "faint"),
             )
         )
-    blank = next((one for row in rows if (one := number_of(row["mean_share"])).estimate is None), None)
-    why = "" if blank is None else f" Undefined: {reason(blank)}."
+    why = blanks(number_of(row["mean_share"]) for row in rows)
     head = (
         "components",
         "estimator",
@@ -112,12 +110,10 @@ def _parts(rows: list[InformationRow]) -> Table:
     )
     note = (
         f"In logits; intervals: {method(number_of(rows[0]['whole']))}; shares: ratios of means with Fieller’s"
-        " interval. All"
-        " estimators would agree in a linear network:"
+        " interval. All estimators would agree in a linear network:"
         f" {'; '.join(f'{name} from {listed(list(ESTIMATORS[name]))}' for name in _names(rows))}."
-        f"{why}"
     )
-    return Table("Mean and input-dependent part by every estimator", head, lines, (note,))
+    return Table("Mean and input-dependent part by every estimator", head, lines, (note, *why))
 
 
 def _distances(far: list[InformationRow]) -> Table:

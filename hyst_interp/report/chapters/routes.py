@@ -8,7 +8,7 @@ from hyst_interp.comparison.attenuation import logits_moved
 from hyst_interp.comparison.bands import over_seeds
 from hyst_interp.comparison.likeness import Likeness
 from hyst_interp.comparison.relaxation import per_seed
-from hyst_interp.localization.attribution_rows import UNITS, attribution_rows, one_seed, settling
+from hyst_interp.localization.attribution_rows import UNITS, attribution_rows, one_seed, settling, usual_steps
 from hyst_interp.localization.circuit_rows import (
     circuit_rows,
     ends,
@@ -17,14 +17,13 @@ from hyst_interp.localization.circuit_rows import (
     overlap_rows,
     typical,
 )
-from hyst_interp.localization.edge_attribution import DEFAULT_STEPS
 from hyst_interp.localization.edge_circuits import FAITHFULNESS
 from hyst_interp.localization.edge_likeness import likeness_of_edges
 from hyst_interp.localization.route_rows import gap_edge_table, twin_table
 from hyst_interp.report.answers import UNDETERMINED, carriers
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.source import Source, number_of
-from hyst_interp.report.wording import correlation, estimate, listed, method, number, reason, size
+from hyst_interp.report.wording import blanks, correlation, estimate, listed, method, number, reason, size
 from hyst_interp.statistics import Estimate
 
 DRAWN, LISTED = 32, 12
@@ -133,7 +132,7 @@ def _kinds(source: Source, gap: Estimate) -> Table:
                 Cell(str(row["kind"]), kind="lead"),
                 str(row["edges"]),
                 estimate(number_of(row["moved"])),
-                Cell(estimate(share), reason(share) if share.estimate is None else ""),
+                estimate(share),
                 *(estimate(number_of(row[name])) for name in ("into_below", "into_above")),
             )
         )
@@ -143,7 +142,7 @@ def _kinds(source: Source, gap: Estimate) -> Table:
         f" {method(gap)}, not corrected for {len(rows)} kinds. What an edge moves, edges after it hand on: sums over"
         " routes of different depth count the same logits more than once."
     )
-    return Table("The gap by kind of route", head, lines, (note,))
+    return Table("The gap by kind of route", head, lines, (note, *blanks(number_of(row["share"]) for row in rows)))
 
 
 def _edges(edges: xr.Dataset) -> Table:
@@ -155,8 +154,8 @@ def _edges(edges: xr.Dataset) -> Table:
         )
     head = ("edge", "logits moved", "from above into below", "from below into above", "interaction")
     note = (
-        f"The {len(lines)} largest of {edges.sizes['edge']} by their mean: chosen for being large, so their intervals are"
-        " too good."
+        f"The {len(lines)} largest of {edges.sizes['edge']} by their mean: chosen for being large, so their intervals"
+        " are too good."
     )
     return Table("Edges that move most of the gap", head, lines, (note,))
 
@@ -257,11 +256,12 @@ def _overlap(inside: xr.DataArray) -> Table:
 
 def _attribution(source: Source, twin: str) -> Figure:
     found, first = source.results["attribution"], source.study.seeds[0]
-    exact, scores = one_seed(found, first, twin)
+    steps = usual_steps(found)
+    exact, scores = one_seed(found, first, twin, steps)
     return both(
         "attribution",
         lambda stacked: draw.attribution_dots(exact, scores, settling(found), stacked),
-        f"Left, edges of seed {first} ({twin} twin): their score from {DEFAULT_STEPS} gradients (EAP-IG) against their"
+        f"Left, edges of seed {first} ({twin} twin): their score from {steps} gradients (EAP-IG) against their"
         " exact effect on the same trials. Right, by the number of steps and as means over seeds, twins, and histories:"
         " agreement with exact effects, distance to the scores at the most steps, and what the embedding’s edges miss"
         " of"

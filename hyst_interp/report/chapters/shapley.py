@@ -14,7 +14,7 @@ from hyst_interp.localization.shapley_rows import (
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.source import GAMES, Source, number_of
-from hyst_interp.report.wording import estimate, listed, method, reason, size
+from hyst_interp.report.wording import blanks, estimate, listed, method, size
 
 WORTH = {
     "donor": "the margin of the hybrid whose players in the coalition come from below and all others from above",
@@ -98,7 +98,7 @@ def _players(rows: list[ShapleyRow], game: str) -> Table:
             cells(
                 Cell(str(row["player"]), kind="lead"),
                 Cell(estimate(number_of(row["shapley"])), kind="lead" if row["player"] == "sum" else ""),
-                Cell(estimate(share), reason(share) if share.estimate is None else ""),
+                estimate(share),
                 *(estimate(number_of(row[name])) for name in ("first", "last", "together")),
             )
         )
@@ -109,21 +109,22 @@ def _players(rows: list[ShapleyRow], game: str) -> Table:
         " means"
         " with Fieller’s interval."
     )
-    return Table(f"Every player of the {game} game", head, lines, (note,))
+    why = blanks(number_of(row["share"]) for row in rows)
+    return Table(f"Every player of the {game} game", head, lines, (note, *why))
 
 
 def _places(rows: list[ShapleyRow]) -> Table:
     lines = []
     for row in rows:
         share = number_of(row["share"])
-        told = Cell(estimate(share), reason(share) if share.estimate is None else "")
-        lines.append(cells(Cell(str(row["player"]), kind="lead"), estimate(number_of(row["shapley"])), told))
+        lines.append(cells(Cell(str(row["player"]), kind="lead"), estimate(number_of(row["shapley"])), estimate(share)))
     note = (
         "In logits. Shapley values of the donor game, summed over the heads of a layer: a number that does not depend"
         " on"
         " how a seed’s heads are numbered. All rows add up to the gap."
     )
-    return Table("The gap by place", ("place", "sum of Shapley values", "share of the gap"), lines, (note,))
+    why = blanks(number_of(row["share"]) for row in rows)
+    return Table("The gap by place", ("place", "sum of Shapley values", "share of the gap"), lines, (note, *why))
 
 
 def _pairs(source: Source, game: str) -> Table:

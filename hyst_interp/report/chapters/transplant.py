@@ -61,10 +61,7 @@ def _parts(rows: list[TransplantRow]) -> Table:
             [
                 Cell(str(row["updates"]), kind="lead"),
                 *(Cell(estimate(number_of(row[name]))) for name in names),
-                *(
-                    Cell(estimate(number_of(row[f"{name}_share"])), _why(number_of(row[f"{name}_share"])))
-                    for name in SHARES
-                ),
+                *(Cell(estimate(number_of(row[f"{name}_share"]))) for name in SHARES),
                 Cell("by construction" if row["updates"] == 0 else verdict, kind="small"),
             ]
         )
@@ -75,11 +72,9 @@ def _parts(rows: list[TransplantRow]) -> Table:
         " interval, unclipped. Weights and optimizer add up to the gap, the two moments to the optimizer. The larger"
         " part is named where the weights’ share lies wholly on one side of one half."
     )
-    return Table("The gap after a transplant, divided", head, lines, (note,))
-
-
-def _why(share) -> str:
-    return reason(share) if share.estimate is None else ""
+    blanks = {row["updates"]: one for row in rows if (one := number_of(row["weights_share"])).estimate is None}
+    why = [f"Undefined after {updates} updates: {reason(one)}." for updates, one in blanks.items()]
+    return Table("The gap after a transplant, divided", head, lines, (note, *why))
 
 
 def _shared(rows: list[TransplantRow]) -> Table:

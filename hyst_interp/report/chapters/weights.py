@@ -8,7 +8,7 @@ from hyst_interp.localization.weight_moves import SUMS, MoveRow, moved_logits, r
 from hyst_interp.report.answers import carriers
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.source import Source, number_of
-from hyst_interp.report.wording import estimate, listed, method, reason, size
+from hyst_interp.report.wording import blanks, estimate, listed, method, size
 from hyst_interp.statistics import Estimate
 
 
@@ -50,7 +50,7 @@ def _table(rows: list[MoveRow], level: str, gap: Estimate) -> Table:
             cells(
                 Cell(str(row["group"]), kind="lead"),
                 Cell(estimate(number_of(row["logits_moved"]))),
-                Cell(estimate(share), reason(share) if share.estimate is None else ""),
+                estimate(share),
                 *(estimate(number_of(row[name])) for name in ("into_below", "into_above", "interaction")),
                 rest,
             )
@@ -63,4 +63,5 @@ def _table(rows: list[MoveRow], level: str, gap: Estimate) -> Table:
         " sum of the groups need not be the gap: what it leaves is their interaction. Heads of different seeds have no"
         " common numbering: a head’s row is the mean over whatever head has that number."
     )
-    return Table(f"Weights moved between the histories: {words}", head, lines, (note,) if level == "family" else ())
+    notes = (note, *blanks(number_of(row["share"]) for row in rows)) if level == "family" else ()
+    return Table(f"Weights moved between the histories: {words}", head, lines, notes)

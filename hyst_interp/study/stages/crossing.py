@@ -18,6 +18,9 @@ from hyst_interp.storage.run import Run, write_stage
 from hyst_interp.study.pairs import pair_at
 from hyst_interp.study.plan import Stage, hold_positions, setup_of
 
+FOLLOWED = 512
+"""Trials that are followed through the hold, at most: they are kept at every position."""
+
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `results/crossing`: `crossing-SITE.nc`, `ladder.nc`, and `mechanism.nc` (position, mechanism, …)."""
@@ -34,7 +37,8 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
 def _stops(study: StudyConfig, root: Path, stage: Stage) -> Iterator[Stop]:
     """Both histories at every measured position of the hold: trained on from arrival, or the kept checkpoints."""
     setup = setup_of(study, stage.seed)
-    trials, inputs = evaluation_trials(setup, study.localization.trials), mean_inputs(setup, 2)
+    trials = evaluation_trials(setup, min(FOLLOWED, study.localization.trials))
+    inputs = mean_inputs(setup, 2)
     for below, above in _states(study, root, stage):
         yield Stop(below.position, below.tau, PairData(below.model(), above.model(), trials, inputs))
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import xarray as xr
+
 from hyst_interp.config import StudyConfig
 from hyst_interp.localization.information import information
 from hyst_interp.storage.atomic import new_directory
@@ -12,8 +14,17 @@ from hyst_interp.study.plan import Stage
 
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
-    """Writes `results/information/information.nc`: dims (replacement, components, branch, trial)."""
+    """Writes `results/information/information.nc`: dims (replacement, components, branch, trial).
+
+    How far a replacement leads is averaged over trials: its rows need no more, and it would be three quarters of a run.
+    """
     pair = pair_at(study, root, stage.seed, stage.order, 0, study.localization.trials)
     with new_directory(root / stage.directory) as part:
-        write_results(information(pair), part / "information.nc")
+        write_results(_kept(information(pair)), part / "information.nc")
         write_stage(part, stage.kind, stage.digest)
+
+
+def _kept(found: xr.Dataset) -> xr.Dataset:
+    far = [name for name in found.data_vars if name not in ("margin", "margin_after")]
+    means = {name: found[name].astype("float64").mean("trial", keep_attrs=True).astype("float32") for name in far}
+    return found.assign(means)

@@ -27,5 +27,5 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
         write_results(found, part / "routes.nc")
         write_results(gap_effects(pair), part / "routes-gap.nc")
         write_results(circuits(pair, twins, found, stream), part / "circuits.nc")
-        write_results(attributions(pair, twins), part / "attribution.nc")
+        write_results(attributions(pair, twins, settings.attribution_steps), part / "attribution.nc")
         write_stage(part, stage.kind, stage.digest)

@@ -14,10 +14,11 @@ from hyst_interp.study.plan import Stage, setup_of
 
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
-    """Writes `results/weights/weights.nc`: dims (move, branch, group, trial)."""
+    """Writes `results/weights/weights.nc`: dims (move, branch, group), means over trials."""
     run, setup = Run(root), setup_of(study, stage.seed)
     below, above = (load(run.hold(stage.seed, stage.order, branch, 0)).weights for branch in BRANCHES)
     trials = evaluation_trials(setup, study.localization.trials)
     with new_directory(root / stage.directory) as part:
-        write_results(weight_moves(setup, below, above, trials), part / "weights.nc")
+        found = weight_moves(setup, below, above, trials).astype("float64").mean("trial", keep_attrs=True)
+        write_results(found, part / "weights.nc")
         write_stage(part, stage.kind, stage.digest)
