@@ -24,8 +24,9 @@ Frame = TypeVar("Frame", xr.Dataset, xr.DataArray)
 SEEDS = 5
 PER_TRIAL = ("patching-resid_pre", "patching-result")
 """Results whose rows need every trial, shipped as they are."""
-SKIPPED = ("patching-mlp_out", "mechanism")
-"""Results that are left out; root mean squares over trials cannot be had from averages."""
+SKIPPED = ("patching-mlp_out", "transplant", "weights", "information", "ladder", "mechanism", "circuits", "attribution")
+"""Results that are left out. Those of localization are checked trial by trial, and every trial would be too much."""
+SKIPPED_KINDS = ("shapley-", "crossing-", "routes")
 
 
 def excerpt(run: Run, out: Path) -> None:
@@ -66,7 +67,7 @@ def _checkpoint(source: Path, target: Path, optimizer: bool) -> None:
 def _results(run: Run, small: Run) -> None:
     """Results behind the table, and averages of the rest for the figures."""
     for path in sorted(run.results.glob("*.nc")):
-        if path.stem in SKIPPED:
+        if path.stem in SKIPPED or path.stem.startswith(SKIPPED_KINDS):
             continue
         found = read_results(path)
         if path.stem == "behaviour":

@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 HOME = Path(__file__).resolve().parent.parent.parent / "notebooks"
 NOTEBOOKS = ("01_a_history_effect", "02_exploring_heads", "03_paper_figures", "04_where_the_memory_is")
 LINE = 'RUN = "../checkpoints"'
-LARGEST = 3_000_000
+LARGEST = 2_000_000
 """Bytes of a notebook, outputs included."""
 
 
