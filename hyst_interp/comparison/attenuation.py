@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.errors import UserError
 from hyst_interp.history.schedule import BRANCHES
@@ -123,18 +124,11 @@ def logits_moved(found: xr.Dataset) -> xr.Dataset:
 
     For means, moved = gap − gap_after. For donors, moved is the mean of the two directions; gap_after = gap − moved.
     """
-    before = found["margin"].astype("float64")
-    after = found["margin_after"].astype("float64")
-    below, above = before.sel(branch="below", drop=True), before.sel(branch="above", drop=True)
-    below_after, above_after = after.sel(branch="below", drop=True), after.sel(branch="above", drop=True)
-    gap = below - above
-    into_below, into_above = below - below_after, above_after - above
+    values = exchanged(found)
     donor = found["reference"] == "donor"
-    moved = xr.where(donor, (into_below + into_above) / 2, gap - (below_after - above_after))
-    return xr.Dataset(
-        {"gap": gap, "moved": moved, "gap_after": gap - moved}
-        | {"into_below": into_below.where(donor), "into_above": into_above.where(donor)}
-    )
+    moved = xr.where(donor, values["moved"], values["into_below"] + values["into_above"])
+    directions = {name: values[name].where(donor) for name in ("into_below", "into_above")}
+    return xr.Dataset({"gap": values["gap"], "moved": moved, "gap_after": values["gap"] - moved} | directions)
 
 
 def row_estimates(found: xr.Dataset) -> list[dict[str, str | Estimate]]:

@@ -102,10 +102,11 @@ def similarity(map_a: xr.DataArray | list[xr.DataArray], map_b: xr.DataArray | l
     for a, b in zip(list_a, list_b, strict=True):
         if a.dims != b.dims or a.shape != b.shape or a.attrs["site"] != b.attrs["site"]:
             raise ValueError(f"maps have cells {a.dims} {a.shape} and {b.dims} {b.shape}; give maps of one site")
-    return _compare(flat(list_a), flat(list_b))
+    return compare_vectors(flat(list_a), flat(list_b))
 
 
-def _compare(a: np.ndarray, b: np.ndarray) -> Similarity:
+def compare_vectors(a: np.ndarray, b: np.ndarray) -> Similarity:
+    """`similarity` of plain vectors of effects; correlations are None below three cells or without variation."""
     varied = len(a) > 2 and np.ptp(a) > 0 and np.ptp(b) > 0
     energy = float(a @ a)
     return Similarity(

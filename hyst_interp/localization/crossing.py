@@ -21,6 +21,7 @@ import torch
 import xarray as xr
 
 from hyst_interp.comparison.bands import as_arrays, over_seeds
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.comparison.relaxation import per_seed
 from hyst_interp.errors import UserError
@@ -125,19 +126,10 @@ def crossed(found: xr.Dataset) -> xr.Dataset:
     Variables: `gap`; `sufficient` (into from above) and `necessary` (into from below), for what from below carries;
     `moved`, the mean of the two, which is the donors' headline; `asymmetry`, necessary − sufficient.
     """
-    before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
-    below, above = (before.sel(branch=branch, drop=True) for branch in BRANCHES)
-    necessary = below - after.sel(branch="below", drop=True)
-    sufficient = after.sel(branch="above", drop=True) - above
-    parts = {
-        "gap": below - above,
-        "sufficient": sufficient,
-        "necessary": necessary,
-        "moved": (necessary + sufficient) / 2,
-        "asymmetry": necessary - sufficient,
-    }
-    values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()}, attrs=found.attrs)
-    return values.transpose(*(dim for dim in after.dims if dim != "branch"))
+    values = exchanged(found)
+    asymmetry = (values["into_below"] - values["into_above"]).assign_attrs(units="logits")
+    named = values.rename(into_above="sufficient", into_below="necessary").drop_vars("interaction")
+    return named.assign(asymmetry=asymmetry).assign_attrs(found.attrs)
 
 
 def crossing_table(found: xr.Dataset) -> xr.Dataset:

@@ -14,10 +14,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
 from hyst_interp.comparison.likeness import Likeness
-from hyst_interp.comparison.topology import Similarity, sibling_pairs
+from hyst_interp.comparison.topology import Similarity, compare_vectors, sibling_pairs
 from hyst_interp.errors import UserError
 from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.localization.edge_circuits import mean_effect
@@ -42,16 +41,7 @@ def edge_similarity(map_a: xr.DataArray, map_b: xr.DataArray) -> Similarity:
 def compare_effects(a: np.ndarray, b: np.ndarray) -> Similarity:
     """`edge_similarity` of plain vectors; correlations are None below three free edges or without variation."""
     free = (a != 0) | (b != 0)
-    a, b = a[free], b[free]
-    varied = len(a) > 2 and np.ptp(a) > 0 and np.ptp(b) > 0
-    energy = float(a @ a)
-    return Similarity(
-        pearson=float(np.corrcoef(a, b)[0, 1]) if varied else None,
-        spearman=float(np.corrcoef(rankdata(a), rankdata(b))[0, 1]) if varied else None,
-        distance=float(np.linalg.norm(b - a)),
-        cells=len(a),
-        slope=float(a @ b) / energy if energy > 0 else None,
-    )
+    return compare_vectors(a[free], b[free])
 
 
 def matched_edges(map_a: xr.DataArray, map_b: xr.DataArray, graph: Graph) -> xr.DataArray:

@@ -25,6 +25,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.comparison.bands import as_arrays, over_seeds
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.relaxation import per_seed
 from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.localization.information import PARTS
@@ -51,13 +52,10 @@ def information_parts(found: xr.Dataset) -> xr.Dataset:
         In logits, float64: `gap`; `moved` (replacement, components), `interaction` (replacement, components), half the
         difference of the two directions, NaN for means; `mean`, `information`, `remainder` (estimator, components).
     """
-    before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
-    below, above = (before.sel(branch=branch, drop=True) for branch in BRANCHES)
-    into_below = below - after.sel(branch="below", drop=True)
-    into_above = after.sel(branch="above", drop=True) - above
+    values = exchanged(found)
     is_part = found["replacement"].isin(PARTS)
-    moved = xr.where(is_part, (into_below + into_above) / 2, into_below + into_above)
-    interaction = ((into_below - into_above) / 2).where(is_part)
+    moved = xr.where(is_part, values["moved"], values["into_below"] + values["into_above"])
+    interaction = values["interaction"].where(is_part)
     names = [name for name, used in ESTIMATORS.items() if set(used) <= set(found["replacement"].values)]
     split = [
         _split(name, {str(r): moved.sel(replacement=r, drop=True) for r in moved["replacement"].values})
@@ -65,7 +63,7 @@ def information_parts(found: xr.Dataset) -> xr.Dataset:
     ]
     parts = xr.concat(split, "estimator").assign_coords(estimator=names)
     parts = parts.assign(remainder=moved.sel(replacement="whole", drop=True) - parts["mean"] - parts["information"])
-    parts = parts.assign(gap=below - above, moved=moved, interaction=interaction)
+    parts = parts.assign(gap=values["gap"], moved=moved, interaction=interaction)
     parts = parts.transpose("estimator", "replacement", "components", ...)
     return parts.map(lambda one: one.assign_attrs(units="logits"))
 

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from torch import from_numpy
 
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.errors import UserError
 from hyst_interp.history.schedule import BRANCHES
@@ -76,18 +77,7 @@ def mechanism_values(found: xr.Dataset) -> xr.Dataset:
 
     Variables: `gap` (position); `into_below`, `into_above`, and their mean `moved` (position, mechanism).
     """
-    before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
-    below, above = (before.sel(branch=branch, drop=True) for branch in BRANCHES)
-    into_below = below - after.sel(branch="below", drop=True)
-    into_above = after.sel(branch="above", drop=True) - above
-    parts = {
-        "gap": below - above,
-        "into_below": into_below,
-        "into_above": into_above,
-        "moved": (into_below + into_above) / 2,
-    }
-    values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
-    return values.transpose(*(dim for dim in after.dims if dim != "branch"))
+    return exchanged(found).drop_vars("interaction")
 
 
 def _at(stop: Stop) -> xr.Dataset:

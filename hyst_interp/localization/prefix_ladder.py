@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch.func import functional_call
 
 from hyst_interp.comparison.bands import as_arrays, over_seeds
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.comparison.relaxation import per_seed
 from hyst_interp.history.schedule import BRANCHES
@@ -130,18 +131,10 @@ def climbed(found: xr.Dataset) -> xr.Dataset:
     mean; and `added`, `added_into_below`, `added_into_above`: the step from the rung before, 0 at the first. `added`
     sums to the gap.
     """
-    before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
-    below, above = (before.sel(branch=branch, drop=True) for branch in BRANCHES)
-    into_below = below - after.sel(branch="below", drop=True)
-    into_above = after.sel(branch="above", drop=True) - above
-    levels = {"into_below": into_below, "into_above": into_above, "moved": (into_below + into_above) / 2}
-    steps = {
-        name if name == "added" else f"added_{name}": one - one.shift(rung=1, fill_value=0.0)
-        for name, one in (("into_below", into_below), ("into_above", into_above), ("added", levels["moved"]))
-    }
-    parts = {"gap": below - above, **levels, **steps}
-    values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
-    return values.transpose(*(dim for dim in after.dims if dim != "branch"))
+    values = exchanged(found).drop_vars("interaction")
+    names = {"added_into_below": "into_below", "added_into_above": "into_above", "added": "moved"}
+    steps = {step: values[level] - values[level].shift(rung=1, fill_value=0.0) for step, level in names.items()}
+    return values.assign({name: one.assign_attrs(units="logits") for name, one in steps.items()})
 
 
 def ladder_rows(found: xr.Dataset) -> list[LadderRow]:

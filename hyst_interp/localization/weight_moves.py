@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.comparison.bands import as_arrays, over_seeds
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.relaxation import per_seed
 from hyst_interp.config import SetUp
 from hyst_interp.history.measured import measured_weights
@@ -96,26 +97,6 @@ def weight_moves(setup: SetUp, below: Weights, above: Weights, trials: Trials) -
     )
 
 
-def moved_logits(found: xr.Dataset) -> xr.Dataset:
-    """What of the gap each move moves, every trial kept; further dims (seed, order) too. In logits, float64.
-
-    Variables: `gap`; `into_below`, `into_above` (move, group), positive where the receiver comes nearer to its donor as
-    the gap's sign wants; `moved`, their mean; `interaction`, half their difference.
-    """
-    before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
-    below, above = (before.sel(branch=branch, drop=True) for branch in BRANCHES)
-    into_below = below - after.sel(branch="below", drop=True)
-    into_above = after.sel(branch="above", drop=True) - above
-    parts = {
-        "gap": below - above,
-        "into_below": into_below,
-        "into_above": into_above,
-        "moved": (into_below + into_above) / 2,
-        "interaction": (into_below - into_above) / 2,
-    }
-    return xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
-
-
 def move_rows(found: xr.Dataset) -> list[MoveRow]:
     """One row a group and a family, then one for the sum of either; estimates over seeds, or over trials of one pair.
 
@@ -126,7 +107,7 @@ def move_rows(found: xr.Dataset) -> list[MoveRow]:
     Args:
         found: `weight_moves`' Dataset, of one pair, or with dims `seed` and `order`, which are averaged over orders.
     """
-    values = moved_logits(found)
+    values = exchanged(found)
     over = "seeds" if "seed" in values.dims else "trials"
     if over == "seeds":
         values = xr.Dataset({name: per_seed(one) for name, one in values.data_vars.items()})

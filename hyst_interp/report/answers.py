@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from hyst_interp.comparison.accounts import compared
 from hyst_interp.comparison.attenuation import logits_moved
 from hyst_interp.comparison.bands import over_seeds
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.relaxation import per_seed
 from hyst_interp.localization.transplant_rows import TransplantRow
-from hyst_interp.localization.weight_moves import moved_logits
 from hyst_interp.report.source import Source, number_of
 from hyst_interp.report.wording import estimate, listed, number
 from hyst_interp.statistics import Estimate
@@ -101,7 +101,7 @@ def _optimizer(source: Source) -> Answer | None:
 def _weights(source: Source) -> Answer | None:
     if not source.moves:
         return None
-    gap = over_seeds(per_seed(moved_logits(source.results["weights"])["gap"]))
+    gap = over_seeds(per_seed(exchanged(source.results["weights"])["gap"]))
     kinds = [row for row in source.moves if row["level"] == "family" and row["family"] != "sum"]
     named = [(str(row["group"]), number_of(row["logits_moved"])) for row in kinds]
     return _named("In which weights?", named, gap, "all weights moved are the other network")

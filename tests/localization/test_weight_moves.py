@@ -5,11 +5,12 @@ import pytest
 import torch
 import xarray as xr
 
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.history.measured import measured_weights
 from hyst_interp.localization.weight_groups import FAMILIES, distance, families, groups, moved
-from hyst_interp.localization.weight_moves import move_rows, moved_logits, row_arrays, weight_moves
+from hyst_interp.localization.weight_moves import move_rows, row_arrays, weight_moves
 from hyst_interp.model.build import initial_weights
 from hyst_interp.statistics import over_trials, student_t
 from hyst_interp.streams import Stream
@@ -145,7 +146,7 @@ def alike(array: xr.DataArray) -> xr.DataArray:
 
 def test_what_all_but_one_leave_is_what_the_one_moves_the_other_way(case):
     *_, found = case
-    values = moved_logits(found)
+    values = exchanged(found)
     one, rest = values.sel(move="one"), values.sel(move="all but one")
     xr.testing.assert_allclose(alike(values["gap"] - rest["into_below"]), alike(one["into_above"]), rtol=0, atol=1e-12)
     xr.testing.assert_allclose(alike(values["gap"] - rest["moved"]), alike(one["moved"]), rtol=0, atol=1e-12)
@@ -160,7 +161,7 @@ def test_logits_moved_on_planted_numbers():
         },
         {"move": ["one", "all but one"], "branch": ["below", "above"]},
     )
-    values = moved_logits(found).isel(group=0, trial=0)
+    values = exchanged(found).isel(group=0, trial=0)
     assert float(values["gap"]) == 2
     expected = {"into_below": 0.6, "into_above": 0.2, "moved": 0.4, "interaction": 0.2}
     assert {name: pytest.approx(float(values[name].sel(move="one"))) for name in expected} == expected
@@ -190,7 +191,7 @@ def test_distance_adds_up_over_a_partition(case):
 
 def test_rows_of_a_pair_and_their_sums(case):
     *_, found = case
-    values, rows = moved_logits(found).sel(move="one"), move_rows(found)
+    values, rows = exchanged(found).sel(move="one"), move_rows(found)
     assert len(rows) == found.sizes["group"] + 2
     for index, row in enumerate(rows[:-2]):
         assert row["logits_moved"] == over_trials(values["moved"].isel(group=index).values, "logits")
@@ -205,7 +206,7 @@ def test_rows_of_many_seeds_take_the_seed_as_unit(case):
     *_, found = case
     scaled = [xr.concat([found * (s + 1), found * (s + 1.5)], "order") for s in range(3)]
     many = xr.concat(scaled, "seed").assign_coords(seed=range(3), order=range(2))
-    values = moved_logits(found).sel(move="one")["moved"].mean("trial")
+    values = exchanged(found).sel(move="one")["moved"].mean("trial")
     for index, row in enumerate(move_rows(many)[: found.sizes["group"]]):
         expected = student_t([float(values[index]) * (s + 1.25) for s in range(3)], "logits")
         assert row["logits_moved"].n == 3

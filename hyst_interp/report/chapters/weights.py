@@ -2,9 +2,10 @@
 
 from hyst_interp import figures as draw
 from hyst_interp.comparison.bands import as_arrays, over_seeds
+from hyst_interp.comparison.exchange import exchanged
 from hyst_interp.comparison.relaxation import per_seed
 from hyst_interp.localization.controls import all_weights_moved
-from hyst_interp.localization.weight_moves import SUMS, MoveRow, moved_logits, row_arrays
+from hyst_interp.localization.weight_moves import SUMS, MoveRow, row_arrays
 from hyst_interp.report.answers import carriers
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.source import Source, number_of
@@ -17,7 +18,7 @@ def chapter(source: Source) -> Chapter | None:
     found = source.results.get("weights")
     if found is None:
         return None
-    gap = over_seeds(per_seed(moved_logits(found)["gap"]))
+    gap = over_seeds(per_seed(exchanged(found)["gap"]))
     tables = {"families": _table(source.moves, "family", gap), "groups": _table(source.moves, "group", gap)}
     kinds = [row for row in source.moves if row["level"] == "family" and row["family"] != "sum"]
     there = carriers([(str(row["group"]), number_of(row["logits_moved"])) for row in kinds], gap)

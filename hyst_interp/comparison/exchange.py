@@ -1,0 +1,34 @@
+"""What an exchange between the histories moves of the gap: one way to count, whatever is exchanged.
+
+Something of one history is put into the other, in both directions. What each network's margin then moves is counted
+towards the donor, as the gap's sign wants: below − below after, and above after − above. The headline is the mean of
+the two directions; half their difference is the interaction. Both directions would be the same if everything that
+follows were linear and alike in both histories.
+"""
+
+import xarray as xr
+
+
+def exchanged(found: xr.Dataset) -> xr.Dataset:
+    """Logits moved by every exchange, trials and all further dims kept; float64.
+
+    Args:
+        found: `margin` (branch, …) before, and `margin_after` (branch, …), where `branch` is the receiver.
+
+    Returns:
+        `gap`; `into_below`, `into_above`; `moved`, their mean; `interaction`, half their difference. Dims in the order
+        of `margin_after`, without `branch`.
+    """
+    before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
+    below, above = (before.sel(branch=branch, drop=True) for branch in ("below", "above"))
+    into_below = below - after.sel(branch="below", drop=True)
+    into_above = after.sel(branch="above", drop=True) - above
+    parts = {
+        "gap": below - above,
+        "into_below": into_below,
+        "into_above": into_above,
+        "moved": (into_below + into_above) / 2,
+        "interaction": (into_below - into_above) / 2,
+    }
+    values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
+    return values.transpose(*(dim for dim in after.dims if dim != "branch"))
