@@ -1,4 +1,4 @@
-"""An exchange is counted once, the same for everything that is exchanged: against a plain loop, and where it is exact."""
+"""An exchange is counted once, the same for everything: against a plain loop, and where it is exact."""
 
 import numpy as np
 import xarray as xr
