@@ -32,6 +32,7 @@ def account_of(game: Game, stream: Stream) -> xr.Dataset:
     """Exact where all coalitions can be played out, else from sampled orders; float32, pairs averaged over trials."""
     exact = len(game.players) <= MOST_PLAYERS
     found = shapley(game) if exact else sampled_game(game, stream)
-    if "interaction" in found:
-        found = found.assign(interaction=found["interaction"].mean("trial", keep_attrs=True))
+    for name in ("interaction", "first", "last"):
+        if name in found:
+            found[name] = found[name].mean("trial", keep_attrs=True)
     return found.astype("float32")

@@ -18,7 +18,7 @@ from hyst_interp.storage.run import Run, write_stage
 from hyst_interp.study.pairs import pair_at
 from hyst_interp.study.plan import Stage, hold_positions, setup_of
 
-FOLLOWED = 512
+FOLLOWED = 256
 """Trials that are followed through the hold, at most: they are kept at every position."""
 
 

@@ -25,7 +25,9 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     with new_directory(root / stage.directory) as part:
         found = twin_effects(pair, twins)
         write_results(found, part / "routes.nc")
-        write_results(gap_effects(pair), part / "routes-gap.nc")
+        moved = gap_effects(pair)
+        moved["answer_mass"] = moved["answer_mass"].mean("trial", keep_attrs=True)
+        write_results(moved, part / "routes-gap.nc")
         write_results(circuits(pair, twins, found, stream), part / "circuits.nc")
         write_results(attributions(pair, twins, settings.attribution_steps), part / "attribution.nc")
         write_stage(part, stage.kind, stage.digest)
