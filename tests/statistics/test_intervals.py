@@ -33,6 +33,23 @@ def test_student_t_in_numbers_of_the_tables():
     assert student_t(np.arange(1.0, 6.0), "logits").half_width == pytest.approx(2.776 * math.sqrt(2.5 / 5), rel=1e-3)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+def test_student_t_of_two_and_three_values_in_closed_form(level):
+    # The t distributions with one and two degrees of freedom have elementary quantiles.
+    two, three = (
+        student_t(np.array([-3.0, 5.0]), "logits", level),
+        student_t(np.array([-1.0, 0.0, 4.0]), "logits", level),
+    )
+    assert two.half_width == pytest.approx(math.tan(math.pi * level / 2) * 4, rel=1e-12)
+    assert three.half_width == pytest.approx(level * math.sqrt(2 / (1 - level**2)) * math.sqrt(7 / 3), rel=1e-12)
+
+
+@given(samples.filter(lambda v: np.ptp(v) > 0), st.sampled_from([0.5, 0.9, 0.95]))
+def test_student_t_is_the_interval_of_the_library_s_own_t_test(values, level):
+    interval, library = student_t(values, "logits", level), stats.ttest_1samp(values, 0).confidence_interval(level)
+    assert (interval.low, interval.high) == pytest.approx((library.low, library.high), rel=1e-12, abs=1e-12)
+
+
 @given(samples, st.floats(-10, 10).filter(lambda k: abs(k) > 1e-3), st.floats(-10, 10))
 def test_student_t_follows_a_change_of_unit(values, scale, shift):
     before, after = student_t(values, "a"), student_t(values * scale + shift, "b")
@@ -82,6 +99,30 @@ def test_binomial_ends_solve_their_equations(successes, n):
         assert stats.binom.cdf(successes, n, found.high) == pytest.approx(0.05)
     else:
         assert found.high == 1
+
+
+def share_by_bisection(successes: int, n: int, tail: float) -> float:
+    """The share at which `successes` or more of n have probability `tail`, summed term by term."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        terms = (math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(successes, n + 1))
+        low, high = (share, high) if math.fsum(terms) < tail else (low, share)
+    return low
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12, 20])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_binomial_ends_are_those_of_plain_sums_and_of_beta_quantiles(n, level):
+    tail = (1 - level) / 2
+    for successes in range(n + 1):
+        interval = binomial(successes, n, level)
+        low = share_by_bisection(successes, n, tail) if successes else 0.0
+        high = 1 - share_by_bisection(n - successes, n, tail) if successes < n else 1.0
+        assert (interval.low, interval.high) == pytest.approx((low, high), abs=2e-12, rel=0)
+        beta_low = stats.beta.ppf(tail, successes, n - successes + 1) if successes else 0.0
+        beta_high = stats.beta.isf(tail, successes + 1, n - successes) if successes < n else 1.0
+        assert (interval.low, interval.high) == pytest.approx((beta_low, beta_high), abs=1e-12, rel=0)
 
 
 @pytest.mark.parametrize("n", [1, 5, 12])
@@ -143,5 +184,6 @@ def test_refusals():
         fisher_mean(np.array([1.5, 0.1]))
     with pytest.raises(ValueError, match="level"):
         student_t(np.array([1.0, 2.0]), "logits", level=95.0)
-    with pytest.raises(ValueError, match="successes=6"):
-        binomial(6, 5)
+    for successes in (6, -1):
+        with pytest.raises(ValueError, match=f"successes={successes}"):
+            binomial(successes, 5)
