@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from hyst_interp.statistics import sign_flip
 
@@ -38,6 +39,21 @@ def test_rounding_does_not_change_ties(values, scale):
 
 
 @settings(deadline=None)
+@given(st.lists(st.integers(-20, 20), min_size=2, max_size=8))
+def test_decimals_that_sum_to_nothing_have_p_one(values):
+    # Every signing reaches a mean of 0; in binary the sum is some 1e-16, which no tolerance relative to it forgives.
+    assert sign_flip(np.array([*values, -sum(values)]) * 0.1).p == 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 10))
+def test_is_the_library_s_permutation_test_where_nothing_ties(seed, n):
+    values = np.random.default_rng(seed).normal(0.5, 1.0, n)
+    library = stats.permutation_test((values,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert sign_flip(values).p == pytest.approx(library.pvalue, abs=1e-12)
+
+
+@settings(deadline=None)
 @given(st.data(), whole)
 def test_order_and_common_sign_do_not_matter(data, values):
     p = sign_flip(np.array(values) / 7).p
@@ -63,10 +79,8 @@ def test_decimals_that_tie():
 
 def test_chunks_change_nothing():
     # 20 ones: p is the two-sided binomial tail, in closed form. 20 > 17 uses the outer loop.
-    from scipy.stats import binomtest
-
     values = np.array([1.0] * 15 + [-1.0] * 5)
-    assert sign_flip(values).p == pytest.approx(binomtest(15, 20).pvalue, rel=1e-12)
+    assert sign_flip(values).p == pytest.approx(stats.binomtest(15, 20).pvalue, rel=1e-12)
     assert sign_flip(np.ones(24)).p == sign_flip(np.ones(24)).smallest
 
 
