@@ -4,6 +4,9 @@ The idea (two one-sided tests): "not significantly different from zero" is what 
 an effect is gone, reject both "it is at least +margin" and "it is at most −margin", with a margin fixed beforehand.
 That is the case just when the interval at level 1 − 2·alpha lies inside ±margin.
 
+statsmodels' `ttost_mean` (0.15) has the same p to 3e-15 on 5000 drawn samples; only where values without spread lie on
+the margin is it NaN. It stays out all the same: what it would replace is one line, the larger of two tails.
+
 Where the margin comes from is not decided here.
 """
 
