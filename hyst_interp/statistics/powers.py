@@ -4,16 +4,23 @@ The test is the two-sided one-sample t test at level alpha; its power comes from
 1988, *Statistical Power Analysis*, ch. 2). The deviation between seeds is taken as known. A study's own deviation is
 an estimate, and power computed from it inherits its uncertainty; "observed power", at the effect that was observed,
 says nothing that the p-value does not, and is not offered.
+
+statsmodels' `TTestPower` (0.15, on scipy 1.17) gives the same power to 3e-14 where it gives any, but is not used: for
+large effects it is NaN (575 of 5000 drawn designs; the smallest such power is 0.14, with two values at alpha 0.01), and
+its inverse stops at an effect of 10 without a word: for 90 % power with two values it says 10.0 where 14.8 is needed.
 """
 
 import math
 from functools import cache
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, stdtrit
+from scipy.special import gammainc, gammaincinv, gammaln, ndtr, stdtrit
 
 NODES = 300
-"""Of the integral over the sample's own deviation; agrees with adaptive integration to 1e-9."""
+"""Of the integral over the sample's own deviation; agrees with adaptive integration to 1e-12."""
+
+REACH = 9.0
+"""Standard deviations beyond which a normal value is not looked for: the probability is 1e-19."""
 
 
 def power(effect: float, deviation: float, n: int, alpha: float = 0.05) -> float:
@@ -71,18 +78,24 @@ def sign_flip_can_reject(n: int, alpha: float = 0.05) -> bool:
 def _power(effect: float, deviation: float, n: np.ndarray, alpha: float) -> np.ndarray:
     """P(|Z + shift| > bound · S), S = √(χ²/ν): the normal probability averaged over S by Gauss-Legendre nodes.
 
-    scipy's noncentral t is wrong in the fourth decimal where the shift is large, so it is not used.
+    Below S = (shift − 9)/bound the test rejects and beyond (shift + 9)/bound it does not, both but for 1e-18. So the
+    nodes cover only what lies between, however narrow it is beside the spread of S (few values, small alpha), and
+    never more than the range of S. scipy's noncentral t has no lower tail (NaN) where the shift is large, and was
+    wrong in the fourth decimal before that, so it is not used.
     """
     freedom = n[:, None] - 1
+    half = freedom / 2
     bound = stdtrit(freedom, 1 - alpha / 2)
     shift = abs(effect) / deviation * np.sqrt(n)[:, None]
+    least, most = (np.sqrt(gammaincinv(half, edge) / half) for edge in (1e-16, 1 - 1e-16))
+    certain = np.maximum(shift - REACH, 0.0) / bound
+    low, high = np.clip(certain, least, most), np.clip((shift + REACH) / bound, least, most)
     nodes, weights = _nodes()
-    low, high = (np.sqrt(2 * gammaincinv(freedom / 2, edge) / freedom) for edge in (1e-16, 1 - 1e-16))
     scale = low + (high - low) * (nodes + 1) / 2
-    logarithm = (freedom - 1) * np.log(scale) - freedom * scale**2 / 2
-    density = weights * np.exp(logarithm - logarithm.max(1, keepdims=True))
-    found = ndtr(shift - bound * scale) + ndtr(-shift - bound * scale)
-    return (density * found).sum(1) / density.sum(1)
+    logarithm = (freedom - 1) * np.log(scale) - half * scale**2 + half * np.log(half) - gammaln(half)
+    density = (high - low) * weights * np.exp(logarithm)
+    rejects = ndtr(shift - bound * scale) + ndtr(-shift - bound * scale)
+    return np.minimum(gammainc(half, half * certain**2)[:, 0] + (density * rejects).sum(1), 1.0)
 
 
 @cache

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from hyst_interp.statistics import detectable, power, seeds_for, sign_flip, sign_flip_can_reject
 
@@ -41,6 +41,25 @@ def test_power_is_that_of_the_noncentral_t(n, shift):
     assert power(shift / math.sqrt(n), 1.0, n) == pytest.approx(inner, abs=1e-7)
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(2, 0.001), (3, 1e-6), (4, 1e-6), (12, 0.01), (1000, 0.05)])
+@pytest.mark.parametrize("shift", [0.0, 2.8, 8.9, 20.0, 100.0, 300.0, 1000.0])
+def test_power_where_few_values_meet_a_small_alpha(n, alpha, shift):
+    # The same probability the other way round: over |Z + shift|, of the sample's deviation lying below its share.
+    bound, freedom = stats.t.ppf(1 - alpha / 2, n - 1), n - 1
+    reached = integrate.quad(
+        lambda value: (
+            stats.chi2.cdf(freedom * (value / bound) ** 2, freedom)
+            * (stats.norm.pdf(value - shift) + stats.norm.pdf(value + shift))
+        ),
+        max(0.0, shift - 10),
+        shift + 10,
+        points=[bound] if abs(bound - shift) < 10 else None,
+        epsabs=1e-12,
+        limit=500,
+    )[0]
+    assert power(shift / math.sqrt(n), 1.0, n, alpha) == pytest.approx(reached, abs=1e-10)
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.floats(0.01, 5), st.integers(2, 40), st.floats(0.001, 100))
 def test_power_knows_no_unit_and_no_sign_and_grows(effect, n, scale):
@@ -48,6 +67,29 @@ def test_power_knows_no_unit_and_no_sign_and_grows(effect, n, scale):
     assert power(-effect * scale, scale, n) == pytest.approx(found, abs=1e-9)
     assert 0.05 - 1e-9 <= found <= power(effect, 1.0, n + 1) + 1e-9
     assert found <= power(1.1 * effect, 1.0, n) + 1e-9
+
+
+def of_two_values(effect: float, alpha: float) -> float:
+    """Power with n = 2 and deviation 1, in closed form.
+
+    The sum and the difference of two values are independent, so that |t| > bound is a double wedge of the plane, and
+    the normal probability of a wedge is Owen's T.
+    """
+    bound = math.tan(math.pi / 2 * (1 - alpha))
+    return 1 - 4 * special.owens_t(effect * math.sqrt(2 / (1 + bound**2)), bound)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
+@pytest.mark.parametrize("effect", [0.0, 0.3, 2.0, 8.2, 20.0, 100.0, 1000.0])
+def test_power_of_two_values_in_closed_form(effect, alpha):
+    assert power(effect, 1.0, 2, alpha) == pytest.approx(of_two_values(effect, alpha), abs=1e-12)
+
+
+@pytest.mark.parametrize("wanted", [0.5, 0.9, 0.99])
+def test_two_values_detect_only_large_effects(wanted):
+    effect = detectable(1.0, 2, wanted)
+    assert of_two_values(effect, 0.05) == pytest.approx(wanted, abs=1e-9)
+    assert (effect > 10) == (wanted > 0.7)
 
 
 def test_power_is_one_for_an_effect_without_doubt():
