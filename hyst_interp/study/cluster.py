@@ -4,6 +4,11 @@ A cluster is refused while nothing has been written, when its workers would give
 version of what computes, more than one thread), or do not see the directory of the run. Workers that join later are
 checked before each stage. A worker that dies costs only the stage that it was at: dask gives that to another one.
 
+The executor is our own. dask's (`Client.get_executor()`, tried with distributed 2026.8) never ends a future whose
+outcome cannot be fetched, so that a study would wait for ever; it calls a lost connection *cancelled*, which no caller
+can tell from a cancellation of its own; and its `shutdown` knows no `cancel_futures`. Futures of ours around its own
+would save ten lines, and wait for ever with them.
+
 It starts no scheduler or worker, and stops none; it knows nothing of what a stage is. `distributed` is imported only
 when a cluster is asked for (the extra `cluster`).
 """

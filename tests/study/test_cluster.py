@@ -249,6 +249,19 @@ def test_a_stage_that_kills_its_workers_is_one_sentence(local: Any, tmp_path: Pa
     assert isinstance(error, UserError)
 
 
+class Unreadable:
+    """What a stage gives, and this process cannot take from the cluster."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return fails, ("what came back cannot be read.",)
+
+
+def test_an_outcome_that_cannot_be_fetched_ends_its_future(local: Any, tmp_path: Path) -> None:
+    """A study would wait for ever otherwise: workers and scheduler are well, and the task is done there."""
+    with cluster(local.scheduler_address, tmp_path) as executor:
+        assert "cannot be read" in str(executor.submit(Unreadable).exception(30))
+
+
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[list[subprocess.Popen]]:
     """A scheduler and two workers as a user starts them, on ports of the system's choice; ended whatever happens."""
