@@ -17,6 +17,16 @@ from hyst_interp.study.plan import plan
 pytestmark = pytest.mark.process
 COMMAND = [sys.executable, "-m", "hyst_interp", "reproduce", "--preset", "tiny", "--workers", "2"]
 
+FOREGROUND = [
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
+]
+"""In front of a command: it takes interrupts, even if this process is a shell's background job, which ignores them.
+
+An interrupt that is ignored on start stays ignored, as with every other program; the command line does not change that.
+"""
+
 
 def finished(root: Path) -> list[str]:
     """Titles of the stages that the log calls done, in order."""
@@ -48,7 +58,7 @@ def test_killed_and_resumed_in_other_processes_gives_the_same_bytes(tiny_run: Pa
 
 def test_an_interrupt_ends_the_workers_and_says_130(tmp_path: Path) -> None:
     root = tmp_path / "interrupted"
-    command = [*COMMAND, "--out", str(root)]
+    command = [*FOREGROUND, *COMMAND, "--out", str(root)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
