@@ -1,15 +1,20 @@
-"""The repository itself: a clone holds the committed bytes whatever git is told."""
+"""The repository itself: a clone holds the committed bytes whatever git is told, and its papers name one version."""
 
+import datetime
 import os
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.manifest import MANIFEST, read_manifest
 
 ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def git(directory: Path, *words: str, given: str | None = None) -> str:
@@ -48,3 +53,27 @@ def test_checkpoints_of_such_a_clone_are_those_of_this_one(converted: Path) -> N
     for name in names:
         assert read_manifest(converted / name)[1] == read_manifest(ROOT / name)[1]
     assert load(converted / "checkpoints/seed-0/anchor").manifest.weights
+
+
+def test_the_citation_is_of_this_version_and_names_the_paper() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["type"] == "software"
+    assert citation["message"]
+    assert citation["abstract"]
+    assert citation["authors"] == [{"name": "The hyst-interp authors"}]
+    assert citation["title"] == PROJECT["name"]
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
+    (paper,) = citation["references"]
+    assert paper["title"] == "Testing History Dependence Between In-Context and In-Weights Learning"
+    assert paper["authors"] == [{"family-names": "Zuo", "given-names": "Yuchen"}]
+    assert paper["date-published"] == datetime.date(2026, 8, 6)
+    assert paper["license"] == "CC-BY-4.0"
+
+
+def test_the_changelog_begins_with_what_is_not_released_and_has_this_version() -> None:
+    headings = re.findall(r"^## \[([^\]]+)\]( - \d{4}-\d\d-\d\d)?$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert headings[0] == ("Unreleased", "")
+    assert headings[1][0] == PROJECT["version"]
+    assert all(date for _, date in headings[1:])
