@@ -97,9 +97,11 @@ class Located(Histories):
 
         Raises:
             UserError: a pair without its anchor, or a checkpoint of the three that keeps no optimizer state; another
-                anchor than the recorded one; two that are not related as `localization.transplant` needs it.
+                anchor than the recorded one; two that are not related as `localization.transplant` needs it; networks
+                that were changed after loading.
         """
         below, above, anchor = self._states()
+        self._refuse_changed("a transplant", "below", "above", "anchor")
         found = transplant(below, above, anchor, updates, self.data.trials, self.below.provenance.hold or 0)
         notes = ["In logits; weights + optimizer = gap.", TWO_NETWORKS]
         return Rows(transplant_rows(found), TRANSPLANT, found, partial(pictures.of_transplant, found), notes=notes)
@@ -131,8 +133,9 @@ class Located(Histories):
         `share` of the gap; and each direction. `found` has dims (move, branch, group, trial).
 
         Raises:
-            UserError: networks of different shapes.
+            UserError: networks of different shapes, or changed after loading.
         """
+        self._refuse_changed("moving weights", "below", "above")
         setup = self.below.manifest.setup
         found = weight_moves(setup, self.below.weights, self.above.weights, self.data.trials)
         rows = move_rows(found)

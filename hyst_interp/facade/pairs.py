@@ -133,14 +133,13 @@ class Pair(Located, Routed):
         self, site: str, twins: Sequence[str] = ("value", "rename"), trials: int = 512
     ) -> list[list[xr.Dataset]]:
         """Effects per trial on the role axis: for each history a Dataset a twin. Kept for the methods below."""
-        key = (site, tuple(twins), trials)
-        if key not in self._kept:
+        models = (self.data.below, self.data.above)
+
+        def measure() -> list[list[xr.Dataset]]:
             sources = [twin_trials(self.below, twin, trials, self.seed) for twin in twins]
-            self._kept[key] = [
-                [patching_map(model, source, site) for source in sources]
-                for model in (self.data.below, self.data.above)
-            ]
-        return self._kept[key]
+            return [[patching_map(model, source, site) for source in sources] for model in models]
+
+        return self._kept.get(("role maps", site, tuple(twins), trials, self.seed), measure)
 
     def exploration(self, trials: int = 12) -> xr.Dataset:
         """Both histories head by head: attention patterns and logits on a few trials, and QK and OV circuits.
@@ -157,7 +156,10 @@ class Pair(Located, Routed):
             self.below.task.permutation,
         )
         sides = zip(BRANCHES, (self.below.manifest, self.above.manifest), strict=True)
-        return found.assign_attrs({side: f"{describe(one)}, weights {one.weights[:12]}" for side, one in sides})
+        changed = {side: "" if self._as_loaded(side) else ", changed since" for side in BRANCHES}
+        return found.assign_attrs(
+            {side: f"{describe(one)}, weights {one.weights[:12]}{changed[side]}" for side, one in sides}
+        )
 
     def similarity(
         self, site: str = "resid_pre", twins: Sequence[str] = ("value", "rename"), trials: int = 512

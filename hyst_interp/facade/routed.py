@@ -69,13 +69,15 @@ class Routed(Histories):
     """A pair's questions about edges; `Pair` has them."""
 
     def edge_effects(self, twin: str = "value", trials: int = ROUTE_TRIALS) -> xr.Dataset:
-        """The exact effect of every edge in both histories, corrupted into clean, per trial; kept.
+        """The exact effect of every edge in both histories, corrupted into clean, per trial; kept (see `kept`).
 
         `effect` (branch, edge, trial) in logits, and what else `edge_patching.pair_effects` gives.
         """
-        if (twin, trials) not in self._effects:
-            self._effects[twin, trials] = pair_effects(self.data, self._twins(twin, trials))
-        return self._effects[twin, trials]
+        twins = self._twins(twin, trials)
+        return self._kept.get(
+            ("edge effects", twin, trials, self.seed),
+            lambda: pair_effects(self.data, twins),
+        )
 
     def edges(self, twin: str = "value", trials: int = ROUTE_TRIALS) -> Rows:
         """What every edge carries of the answer: corrupted messages put into the clean run, one edge at a time.
