@@ -28,6 +28,12 @@ class Component:
     layer: int
     head: int = -1
 
+    def __post_init__(self) -> None:
+        if self.layer < 0:
+            raise UserError(f"layer {self.layer} of a component does not exist; count layers from 0.")
+        if self.head < -1:
+            raise UserError(f"head {self.head} does not exist; count heads from 0, or leave it out for the MLP.")
+
     @property
     def is_head(self) -> bool:
         """Whether it is an attention head."""
@@ -99,7 +105,8 @@ def _span(every: Iterable[Component]) -> str:
 class Site:
     """One place of the network: a kind from `SITES`, a layer, and a head where the kind has heads.
 
-    `resid_pre` has n_layers + 1 rows; the last is the final `resid_post`.
+    `resid_pre` has n_layers + 1 rows; the last is the final `resid_post`. Raises UserError for an unknown kind, a
+    missing or superfluous head, and for layers and heads below 0; what a model has is `check_layer`'s to say.
     """
 
     kind: str
@@ -111,6 +118,19 @@ class Site:
             raise UserError(f"site '{self.kind}' does not exist; use one of {', '.join(SITES)}.")
         if (self.head is None) == (self.kind in ("result", "pattern")):
             raise UserError(f"site '{self.kind}' {'needs a' if self.head is None else 'has no'} head; correct it.")
+        for name, value in (("layer", self.layer), ("head", self.head)):
+            if value is not None and value < 0:
+                raise UserError(f"{name} {value} of site '{self.kind}' does not exist; count {name}s from 0.")
+
+
+def check_layer(site: Site, n_layers: int) -> None:
+    """UserError unless a model of so many layers has the site's layer (of `resid_pre` it has one more)."""
+    last = n_layers if site.kind == "resid_pre" else n_layers - 1
+    if site.layer > last:
+        raise UserError(
+            f"layer {site.layer} of site '{site.kind}' does not exist: this model's go from 0 to {last}; choose one of"
+            " these."
+        )
 
 
 def hook_z(layer: int) -> str:
@@ -134,5 +154,9 @@ def hook_mlp_out(layer: int) -> str:
 
 
 def hook_resid(row: int, n_layers: int) -> str:
-    """Hook of the residual stream: row l is `resid_pre` of layer l, row n_layers the final `resid_post`."""
+    """Hook of the residual stream: row l is `resid_pre` of layer l, row n_layers the final `resid_post`.
+
+    Raises UserError for a row below 0 or above n_layers.
+    """
+    check_layer(Site("resid_pre", row), n_layers)
     return f"blocks.{row}.hook_resid_pre" if row < n_layers else f"blocks.{n_layers - 1}.hook_resid_post"

@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from hyst_interp.interventions.continued import Continued, Group, values_for
 from hyst_interp.interventions.edit import Edit
+from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.network import BaseRun, Network, covers_model
 from hyst_interp.interventions.sweep import Cell, sweep
@@ -33,6 +34,7 @@ def cached_sweep(
     model: Hooked, trials: Trials, cells: Sequence[Cell], corrupted: bool = False, budget: int = BUDGET
 ) -> dict[str, Float[np.ndarray, "cell trial"]]:
     """What `sweep` returns for the same cells, at a fraction of its cost; `budget` is working memory in bytes."""
+    check_cells(model, cells, *trials.tokens.shape)
     source = trials.corrupted if corrupted else trials.tokens
     if source is None or not covers_model(model):
         return sweep(model, trials, cells, corrupted)
@@ -49,7 +51,7 @@ def cached_sweep(
 def sweep_from(
     base: BaseRun, trials: Trials, cells: Sequence[Cell], budget: int = BUDGET
 ) -> dict[str, Float[np.ndarray, "cell trial"]]:
-    """The sweep of one chunk whose base run is at hand; edits and trials are those of the chunk."""
+    """The sweep of one chunk whose base run is at hand; edits and trials are those of the chunk, and fit it (`fit`)."""
     found = {name: np.repeat(value[None], len(cells), 0) for name, value in read(base.logits, trials).items()}
     for group in _groups(base, cells):
         values = trials.take(group.trials)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 
 from hyst_interp.interventions.cached_sweep import sweep_from
+from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.network import BaseRun, Network, covers_model
 from hyst_interp.interventions.references import written_by, written_in
 from hyst_interp.interventions.sweep import Cell, sweep
@@ -37,6 +38,7 @@ class Chunk:
 
     def sweep(self, cells: Sequence[Cell]) -> dict[str, Float[np.ndarray, "cell trial"]]:
         """What `interventions.sweep` returns for these cells on the trials' own prompts."""
+        check_cells(self.model, cells, *self.trials.tokens.shape)
         if self.base is None:
             return sweep(self.model, self.trials, cells)
         return sweep_from(self.base, self.trials, cells)

@@ -19,7 +19,11 @@ class Reference:
     """What is put in, in the frame of the site or of the residual stream."""
 
     values: torch.Tensor
-    """[…] or [pos, …] for all trials alike, [trial, pos, …] when `per_trial`; without the head axis."""
+    """[pos, width] for all trials alike, [trial, pos, width] when `per_trial`; without the head axis.
+
+    [width] is the same at every position, a single number in every coordinate; one row ([1, width], or [trial, 1,
+    width]) is for an edit at the query alone. `fit.py` refuses every other shape, for none is stretched.
+    """
     per_trial: bool
     """Whether the first axis of `values` is the trial."""
     frame: Literal["site", "stream"] = "site"

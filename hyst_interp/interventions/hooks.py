@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 
 from hyst_interp.interventions.edit import Edit
+from hyst_interp.interventions.fit import check_edit, check_shapes
 from hyst_interp.model.hooked import Hooked, output_matrix
 from hyst_interp.sites import hook_attn_out, hook_mlp_out, hook_pattern, hook_resid, hook_z
 
@@ -26,7 +27,11 @@ def contribution(
 
 
 def hooks_of(edit: Edit, model: Hooked) -> list[NamedHook]:
-    """The hooks that carry out one edit on `model`; empty for strength 0."""
+    """The hooks that carry out one edit on `model`; empty for strength 0.
+
+    Raises UserError for an edit that does not fit the model, and when a hook meets activations that it does not fit.
+    """
+    check_edit(model, edit)
     if edit.strength == 0:
         return []
     site, n_layers = edit.site, model.cfg.n_layers
@@ -44,7 +49,8 @@ def hooks_of(edit: Edit, model: Hooked) -> list[NamedHook]:
 
 
 def mixed(act: torch.Tensor, edit: Edit) -> torch.Tensor:
-    """The one formula: lerp towards the reference where the edit's positions say so; `act` is [batch, pos, …]."""
+    """The one formula: lerp towards the reference where the edit's positions say so; `act` is [batch, pos, width]."""
+    check_shapes(edit, act.shape[-1], *act.shape[:2])
     reference = edit.reference.values.to(act.device, act.dtype)
     changed = torch.lerp(act, reference.expand_as(act), edit.strength)
     if edit.positions is None:
@@ -86,6 +92,7 @@ def _head_in_stream(edit: Edit, model: Hooked) -> list[NamedHook]:
 
     def write(act: torch.Tensor, hook: object) -> torch.Tensor:
         own = written.pop()
+        check_shapes(edit, own.shape[-1], *own.shape[:2])
         reference = edit.reference.values.to(act.device, act.dtype).expand_as(own)
         difference = edit.strength * (reference - own)
         if edit.positions is not None:

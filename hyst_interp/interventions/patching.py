@@ -20,7 +20,7 @@ from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import chunks, read
-from hyst_interp.sites import ROLES, Site, hook_mlp_out, hook_pattern, hook_resid, hook_z
+from hyst_interp.sites import ROLES, Site, check_layer, hook_mlp_out, hook_pattern, hook_resid, hook_z
 from hyst_interp.tasks.trials import Trials
 
 Direction = Literal["denoise", "noise"]
@@ -57,7 +57,8 @@ def grid(kind: str, n_layers: int, n_heads: int, axis: Axis, position_labels: Se
 
 
 def hook_at(site: Site, n_layers: int) -> str:
-    """Hook at which a site is read and patched within one network."""
+    """Hook at which a site is read and patched within one network; UserError for a layer that it does not have."""
+    check_layer(site, n_layers)
     match site.kind:
         case "resid_pre":
             return hook_resid(site.layer, n_layers)

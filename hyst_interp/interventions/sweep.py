@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 
 from hyst_interp.interventions.edit import Edit
+from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.hooks import hooks_of
 from hyst_interp.interventions.install import installed
 from hyst_interp.model.hooked import Hooked, device_of
@@ -22,7 +23,11 @@ Cell = Sequence[Edit]
 def run(
     model: Hooked, tokens: Int[torch.Tensor, "trial pos"], edits: Cell = ()
 ) -> Float[torch.Tensor, "trial pos d_vocab"]:
-    """Logits under `edits`, no gradient; the model is left as it was found."""
+    """Logits under `edits`, no gradient; the model is left as it was found.
+
+    Raises UserError for an edit that does not fit model and tokens.
+    """
+    check_cells(model, [edits], *tokens.shape)
     hooks = [hook for edit in edits for hook in hooks_of(edit, model)]
     with torch.no_grad(), installed(model, hooks):
         return model(tokens.to(device_of(model)))
@@ -34,7 +39,9 @@ def sweep(
     """Every quantity of `readout.QUANTITIES` for every cell and trial.
 
     The prompts are the trials' own, or their twins' with `corrupted`; both answers are always the clean trial's.
+    Raises UserError for an edit that does not fit model and trials, before anything is run.
     """
+    check_cells(model, cells, *trials.tokens.shape)
     source = trials.corrupted if corrupted else trials.tokens
     if source is None:
         raise ValueError("these trials have no twin; make one with task.twin(trials, kind)")

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 
 from hyst_interp.interventions.edit import Edit
+from hyst_interp.interventions.fit import at_query, check_cells
 from hyst_interp.interventions.hooks import contribution, hooks_of
 from hyst_interp.interventions.install import capture, installed
 from hyst_interp.interventions.network import BaseRun, Network, covers_model
@@ -39,7 +40,11 @@ def displacements(model: Hooked, trials: Trials, cells: Sequence[Cell]) -> dict[
 
     Args:
         cells: edits of components' outputs (`result`, `mlp_out`), as `interventions.references.edits_for` makes them.
+
+    Raises:
+        UserError: an edit that does not fit model and trials.
     """
+    check_cells(model, cells, *trials.tokens.shape)
     found = {name: np.empty((len(cells), len(trials)), np.float32) for name in DISTANCES}
     network = (
         Network(model) if covers_model(model) and all(_at_query(edit) for cell in cells for edit in cell) else None
@@ -69,8 +74,7 @@ def _relative(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
 
 
 def _at_query(edit: Edit) -> bool:
-    where = edit.positions
-    return edit.site.kind in ("result", "mlp_out") and where is not None and not where[..., :-1].any()
+    return edit.site.kind in ("result", "mlp_out") and at_query(edit)
 
 
 def _plain(model: Hooked, tokens: torch.Tensor) -> Callable[[Cell], Outcome]:

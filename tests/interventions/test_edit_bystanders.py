@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from hyst_interp.errors import UserError
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.hooks import hooks_of
 from hyst_interp.interventions.install import HookNeverFiredError, capture, installed
@@ -128,9 +129,10 @@ def test_every_call_leaves_the_model_as_it_found_it(network, twins, user):
 
 def test_an_error_inside_the_forward_leaves_the_model_as_it_was(network, tokens, user):
     before = state(network)
-    wrong = Edit(Site("mlp_out", 0), Reference(torch.ones(31), False))
-    with pytest.raises(RuntimeError, match=r"expand|size"):
-        run(network, tokens, [EDITS["resid_pre"], wrong])
+    wrong = Edit(Site("mlp_out", 0), Reference(torch.ones(6, 32), False))  # one position less than the prompts have
+    hooks = [hook for edit in (EDITS["resid_pre"], wrong) for hook in hooks_of(edit, network)]
+    with pytest.raises(UserError, match=r"\[6, 32\]"), installed(network, hooks):
+        network(tokens)
     assert state(network) == before
     with pytest.raises(KeyError), installed(network, hooks_of(EDITS["mlp_out"], network)):
         raise KeyError("the block's own error, not ours")

@@ -70,7 +70,7 @@ def test_strength_zero_is_the_identity_bit_for_bit(network, tokens, foreign, sit
 
 
 def test_strength_zero_does_not_even_read_the_reference(network, tokens):
-    nothing = Reference(torch.full((3,), float("nan")), False, "stream")
+    nothing = Reference(torch.full((32,), float("nan")), False, "stream")
     assert torch.equal(run(network, tokens, [Edit(Site("result", 0, 0), nothing, 0.0)]), network(tokens))
 
 
