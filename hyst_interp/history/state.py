@@ -62,7 +62,7 @@ def tensors_hash(tensors: Mapping[str, torch.Tensor]) -> str:
     for name in sorted(tensors):
         value = tensors[name].detach().cpu().contiguous()
         found.update(f"{name}:{tuple(value.shape)}:{value.dtype};".encode())
-        found.update(value.numpy().tobytes())
+        found.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())  # numpy knows no bfloat16
     return found.hexdigest()
 
 

@@ -5,19 +5,20 @@ keyed by parameter name, `checkpoint.json` the rest. Nothing in them depends on 
 same configuration gives the same bytes. There is no pickle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-import safetensors
 import safetensors.torch
 import torch
 
 from hyst_interp.errors import UserError
+from hyst_interp.history.optimizer import Moments
 from hyst_interp.history.state import TrainingState, tensors_hash
 from hyst_interp.model.build import HookedTransformer, model_of
 from hyst_interp.storage.atomic import new_directory
+from hyst_interp.storage.gate import admit_for_saving, admit_loaded
 from hyst_interp.storage.manifest import (
     MANIFEST,
     OPTIMIZER,
@@ -29,6 +30,7 @@ from hyst_interp.storage.manifest import (
     read_manifest,
     to_text,
 )
+from hyst_interp.storage.tensor_files import read_tensors
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.recall import AssociativeRecall, task_of
 
@@ -42,7 +44,7 @@ class Checkpoint:
     directory: Path
     manifest: Manifest
     weights: dict[str, torch.Tensor]
-    moments: dict[str, dict[str, torch.Tensor]] | None
+    moments: Moments | None
     """Optimizer moments by parameter name, or None where the checkpoint keeps none."""
 
     @property
@@ -140,7 +142,11 @@ def save(
     """Write `state` as a checkpoint directory, whole or not at all; returns its manifest.
 
     `provenance` adds what a state does not know of itself (parents, schedule, hold); `optimizer` keeps the moments.
+    Weights and moments pass the gate (`storage/gate.py`) first: UserError, before anything is written, for names or
+    shapes that are not the model's, values that are not finite, and folded weights.
     """
+    weights, moments = admit_for_saving(state.setup, state.weights, state.moments)
+    state = replace(state, weights=weights, moments=moments)
     place = Provenance(step=state.step) if provenance is None else provenance
     clock = {"step": state.step, "position": state.position, "tau": state.tau}
     place = Provenance.model_validate(
@@ -167,22 +173,17 @@ def save(
 
 
 def load(path: str | Path) -> Checkpoint:
-    """The checkpoint at `path` (a branch directory stands for its hold-000), verified; UserError in one sentence."""
+    """The checkpoint at `path` (a branch directory stands for its hold-000), verified; UserError in one sentence.
+
+    Every file and tensor is checked against its recorded hash, then passes the gate (`storage/gate.py`): what is not
+    finite or does not fit the model is refused, folded weights and types other than float32 bring a `WeightsWarning`.
+    """
     directory, manifest = read_manifest(path)
-    try:
-        weights = safetensors.torch.load_file(directory / WEIGHTS)
-        flat = safetensors.torch.load_file(directory / OPTIMIZER) if OPTIMIZER in manifest.files else None
-    except (safetensors.SafetensorError, OSError) as error:
-        raise UserError(f"checkpoint '{path}' cannot be read ({error}); make the checkpoint again.") from None
+    weights, moments = read_tensors(directory, manifest, path)
     if tensors_hash(weights) != manifest.weights:
         raise UserError(f"checkpoint '{path}': the weights' hash is not the recorded one; make the checkpoint again.")
-    moments = None
-    if flat is not None:
-        moments = {}
-        for name, value in flat.items():
-            parameter, _, key = name.rpartition("/")
-            moments.setdefault(parameter, {})[key] = value
-    found = Checkpoint(directory, manifest, weights, moments)
-    if moments is not None and found.state().hash() != manifest.state:
+    stored = Checkpoint(directory, manifest, weights, moments)
+    if moments is not None and stored.state().hash() != manifest.state:
         raise UserError(f"checkpoint '{path}': the optimizer's hash is not the recorded one; make it again.")
-    return found
+    weights, moments = admit_loaded(manifest.setup, weights, moments, path)
+    return Checkpoint(directory, manifest, weights, moments)

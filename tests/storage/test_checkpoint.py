@@ -274,8 +274,8 @@ def test_a_shape_that_its_weights_do_not_have_is_refused(small_branches, tmp_pat
     save(small_branches["below"], tmp_path / "here", optimizer=False)
     edit(tmp_path / "here", "setup", "model", "d_mlp", value=64)
     with pytest.raises(UserError) as error:
-        load(tmp_path / "here").model()
-    one_sentence(error.value, str(tmp_path / "here"), "do not fit")
+        load(tmp_path / "here")
+    one_sentence(error.value, str(tmp_path / "here"), "(32, 48)", "(32, 64)", "make the checkpoint again")
 
 
 def changed(manifest: Manifest, *path: str, value) -> Manifest:
