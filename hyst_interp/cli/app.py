@@ -3,7 +3,7 @@
 Exit status 0 with the answer on standard output; 2 with one sentence on standard error for what the user can mend; 1
 with one line for a fault of ours (`HYST_TRACEBACK=1` shows where); 130 when interrupted, 141 when the reader of
 standard output has gone. Nothing but an answer or a help text is ever written to standard output: what a library prints
-while a command runs goes to standard error.
+while a command runs goes to standard error, and so does what is said of the user's weights (`WeightsWarning`).
 """
 
 import errno
@@ -11,9 +11,9 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
-from typing import Annotated
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ from hyst_interp.cli import (
     weights,
 )
 from hyst_interp.cli.output import Answer, note, write
-from hyst_interp.errors import UserError
+from hyst_interp.errors import UserError, WeightsWarning
 from hyst_interp.study.memory import keep_freed_memory
 
 NAME = "hyst-interp"
@@ -73,13 +73,31 @@ def _root(
     """Options of the program itself."""
 
 
+@contextmanager
+def _said_in_lines() -> Iterator[None]:
+    """What is said of the user's weights is shown, each sentence once, as a line; other warnings as they would be."""
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("default", WeightsWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, WeightsWarning):
+                note(str(message))
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
+
+
 def _aside(command: Callable[..., Answer]) -> Callable[..., Answer]:
     """The command with standard output set aside for its answer."""
 
     @functools.wraps(command)
     def run(*args: object, **kwargs: object) -> Answer:
         keep_freed_memory()
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), _said_in_lines():
             return command(*args, **kwargs)
 
     return run

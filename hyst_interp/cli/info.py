@@ -1,13 +1,16 @@
-"""`info`: what a checkpoint is, where it comes from, and what it keeps; no tensor is loaded."""
+"""`info`: what a checkpoint is, where it comes from, and what it keeps; no network is built."""
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hyst_interp.cli.arguments import Format, checkpoint
 from hyst_interp.cli.output import WIDTH, Answer, check_format, schema
+
+if TYPE_CHECKING:
+    from hyst_interp.storage.manifest import Manifest
 
 
 def info(
@@ -18,7 +21,8 @@ def info(
 ) -> Answer:
     """Say what a checkpoint is: place in history, configuration, hashes, number of parameters.
 
-    The hash of every file is checked against the recorded one.
+    The hash of every file is checked against the recorded one, and the weights
+    are looked through: values that are not finite are refused.
 
     \b
     Example:
@@ -28,6 +32,7 @@ def info(
     from hyst_interp.storage.manifest import MANIFEST, OPTIMIZER, WEIGHTS, describe
 
     directory, manifest = checkpoint(path)
+    _look_through(directory, manifest, path)
     content = manifest.to_json()
     data: dict[str, Any] = {
         "schema": schema("info"),
@@ -45,6 +50,14 @@ def info(
     }
     rows = [{"name": name, "value": value} for name, value in _leaves(data)]
     return Answer(data, rows, lambda colour: _table(data), format)
+
+
+def _look_through(directory: Path, manifest: "Manifest", path: str) -> None:
+    """UserError where the tensors are not those of a network; torch is imported only for files that are whole."""
+    from hyst_interp.storage.gate import admit_loaded
+    from hyst_interp.storage.tensor_files import read_tensors
+
+    admit_loaded(manifest.setup, *read_tensors(directory, manifest, path), path)
 
 
 def parameters(weights: Path) -> int:

@@ -7,7 +7,7 @@ from hyst_interp.comparison.pair_data import evaluation_trials
 from hyst_interp.storage.checkpoint import load
 
 
-def test_info_counts_parameters_without_loading_them(both, call):
+def test_info_counts_parameters(both, call):
     data = call("info", both[0], "--format", "json").json()
     checkpoint = load(both[0])
     assert data["schema"] == "hyst-interp/info/1"
