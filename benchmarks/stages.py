@@ -39,7 +39,9 @@ TRAINED = 0.02
 """The same for margins along a branch: two orders of rounding drift apart over hundreds of updates."""
 EARLY = 200
 """Updates of an anchor whose margins must agree within `TOLERANCE`; after a thousand nothing would."""
-COVERS = ("hyst_interp.model.query_forward.covers", "hyst_interp.history.measured.covers")
+COVERS = tuple(
+    f"hyst_interp.{module}.covers" for module in ("model.query_forward", "history.advance", "history.measured")
+)
 COVERS_MODEL = tuple(
     f"hyst_interp.{module}.covers_model"
     for module in ("interventions.cached_sweep", "interventions.chunk", "interventions.references", "comparison.gap")

@@ -11,8 +11,9 @@ import xarray as xr
 from hyst_interp.comparison.pair_data import PairData
 from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.continued import query_pass
-from hyst_interp.interventions.network import Network, covers_model
+from hyst_interp.interventions.network import Network
 from hyst_interp.model.hooked import Hooked, device_of
+from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import QUANTITIES, dataset, measure, strata
 from hyst_interp.statistics import Estimate, over_trials
 from hyst_interp.tasks.trials import Trials

@@ -18,7 +18,7 @@ from hyst_interp.history.optimizer import Moments, build_optimizer, read_moments
 from hyst_interp.history.schedule import Schedule, tau
 from hyst_interp.history.state import TrainingState
 from hyst_interp.model.build import Weights
-from hyst_interp.model.query_forward import query_logits
+from hyst_interp.model.query_forward import covers, query_forward
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.recall import task_of
 
@@ -73,6 +73,10 @@ def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> 
         weights = {name: parameter.detach().clone() for name, parameter in parameters.items()}
         return moved(state, clock, done, weights, read_moments(optimizer, parameters))
 
+    def answers(tokens: torch.Tensor) -> torch.Tensor:
+        # the model was built here, from this config, and nobody else holds it: the config alone decides
+        return query_forward(setup.model, parameters, tokens) if covers(setup.model) else model(tokens)[:, -1]
+
     remaining = list(wanted)
     for done in range(len(schedule) + 1):
         if remaining and remaining[0] == done:
@@ -83,7 +87,7 @@ def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> 
         batch = task.batch(stream, int(schedule.batch[done]), training.batch_size)
         tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets(float(schedule.p[done])))
         with one_thread():
-            loss = functional.cross_entropy(query_logits(setup.model, model, tokens), targets)
+            loss = functional.cross_entropy(answers(tokens), targets)
             optimizer.zero_grad()
             loss.backward()
             for parameter in parameters.values():

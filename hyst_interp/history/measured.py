@@ -11,7 +11,7 @@ from hyst_interp.config import SetUp
 from hyst_interp.history.guard import repeatable
 from hyst_interp.history.state import TrainingState
 from hyst_interp.model.build import Weights, model_of
-from hyst_interp.model.query_forward import covers, query_forward, query_logits
+from hyst_interp.model.query_forward import covers, query_forward
 from hyst_interp.readout import measure
 from hyst_interp.tasks.trials import Trials
 
@@ -35,6 +35,6 @@ def measured_weights(
     with repeatable(device):
         if torch.device(device).type == "cpu" and not covers(config):
             model = model_of(setup, weights)
-            return measure(lambda tokens: query_logits(config, model, tokens), trials)
+            return measure(lambda tokens: model(tokens)[:, -1], trials)
         there = {name: value.to(device) for name, value in weights.items()}
         return measure(lambda tokens: query_forward(config, there, tokens.to(device)), trials)

@@ -18,9 +18,10 @@ from hyst_interp.interventions.continued import Continued, Group, values_for
 from hyst_interp.interventions.edit import Edit
 from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.hooks import contribution
-from hyst_interp.interventions.network import BaseRun, Network, covers_model
+from hyst_interp.interventions.network import BaseRun, Network
 from hyst_interp.interventions.sweep import Cell, sweep
 from hyst_interp.model.hooked import Hooked
+from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import QUANTITIES, chunks, read
 from hyst_interp.tasks.trials import Trials
 

@@ -12,10 +12,11 @@ from jaxtyping import Float
 
 from hyst_interp.interventions.cached_sweep import sweep_from
 from hyst_interp.interventions.fit import check_cells
-from hyst_interp.interventions.network import BaseRun, Network, covers_model
+from hyst_interp.interventions.network import BaseRun, Network
 from hyst_interp.interventions.references import written_by, written_in
 from hyst_interp.interventions.sweep import Cell, sweep
 from hyst_interp.model.hooked import Hooked
+from hyst_interp.model.plain_build import covers_model
 from hyst_interp.sites import Component
 from hyst_interp.tasks.trials import Trials
 

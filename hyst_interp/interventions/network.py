@@ -3,7 +3,7 @@
 TransformerLens runs a whole network; a sweep mostly needs a part of it: from some layer on, from some position on, in
 the last layer the query alone. `Network` holds the parameters in the shape in which they are multiplied, and offers the
 steps of a forward pass; `BaseRun` records a whole pass of the model itself, which shorter runs start from. Hooks do not
-fire in those, so `covers_model` refuses models that carry any, and models of another build.
+fire in those, and only the plain build is computed: `model.plain_build.covers_model` says of which models it is true.
 """
 
 import torch
@@ -12,24 +12,8 @@ from torch.nn import functional
 
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import Hooked, device_of
-from hyst_interp.model.query_forward import ACTIVATIONS
+from hyst_interp.model.plain_build import ACTIVATIONS
 from hyst_interp.sites import hook_mlp_out, hook_pattern, hook_resid, hook_z
-
-
-def covers_model(model: Hooked) -> bool:
-    """Whether the model is of the plain build that `Network` computes, and carries no hooks of its own."""
-    cfg = model.cfg
-    plain = (
-        cfg.normalization_type == "LN"
-        and cfg.positional_embedding_type == "standard"
-        and cfg.attention_dir == "causal"
-        and (cfg.attn_only or cfg.act_fn in ACTIVATIONS)
-        and cfg.n_key_value_heads is None
-        and not (cfg.parallel_attn_mlp or cfg.gated_mlp or cfg.use_local_attn or cfg.use_normalization_before_and_after)
-        and cfg.attn_scores_soft_cap <= 0
-        and cfg.output_logits_soft_cap <= 0
-    )
-    return bool(plain) and not any(point.fwd_hooks or point._forward_hooks for point in model.hook_dict.values())
 
 
 class Network:

@@ -18,9 +18,10 @@ from hyst_interp.interventions.edit import Edit
 from hyst_interp.interventions.fit import at_query, check_cells
 from hyst_interp.interventions.hooks import contribution, hooks_of
 from hyst_interp.interventions.install import capture, installed
-from hyst_interp.interventions.network import BaseRun, Network, covers_model
+from hyst_interp.interventions.network import BaseRun, Network
 from hyst_interp.interventions.sweep import Cell
 from hyst_interp.model.hooked import Hooked, device_of
+from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import chunks
 from hyst_interp.sites import hook_resid
 from hyst_interp.tasks.trials import Trials

@@ -23,11 +23,19 @@ from hyst_interp.errors import UserError
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.localization.graph import EMBED, LOGITS, Graph, Input, graph_with
 from hyst_interp.model.hooked import Hooked
+from hyst_interp.model.plain_build import ACTIVATIONS, Accepted, refusal
 
 Messages = Mapping[str, torch.Tensor]
 """Source → what it writes, [trial, pos, d_model]; sources of the last layer write at the query alone, pos = 1."""
 Change = Callable[[torch.Tensor, Messages], torch.Tensor]
 """From the stream that an input would read, and what sources have written in this run, to what it reads."""
+
+COMPUTED = Accepted(
+    ("LN", "LNPre", None),
+    (*ACTIVATIONS, "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu2", "solu"),
+    (torch.float32, torch.float64),
+)
+"""What `forward` computes: the MLP's activation is the model's own function, which here has nothing after it."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +52,13 @@ class Tape:
 
 def graph_of(model: Hooked) -> Graph:
     """The graph of a model; UserError for a build whose edges are not these, or that carries hooks of its own."""
-    cfg = model.cfg
-    plain = (
-        cfg.normalization_type in ("LN", "LNPre", None)
-        and cfg.positional_embedding_type == "standard"
-        and cfg.attention_dir == "causal"
-        and cfg.n_key_value_heads is None
-        and not (cfg.parallel_attn_mlp or cfg.gated_mlp or cfg.use_local_attn or cfg.use_normalization_before_and_after)
-        and not (cfg.scale_attn_by_inverse_layer_idx or getattr(cfg, "use_qk_norm", False))
-        and cfg.attn_scores_soft_cap <= 0
-        and cfg.output_logits_soft_cap <= 0
-    )
-    if not plain:
+    reason = refusal(model, COMPUTED)
+    if reason is not None:
         raise UserError(
-            f"edges of model '{cfg.model_name}' cannot be patched: it is no causal model with learned positions, plain"
-            " attention, and LayerNorm or none; use patching of sites instead."
+            f"edges of model '{model.cfg.model_name}' cannot be patched: {reason}; change that, or patch sites instead,"
+            " which any model allows."
         )
-    if any(point.fwd_hooks or point._forward_hooks for point in model.hook_dict.values()):
-        raise UserError("the model carries hooks, which runs edge by edge would pass by; call model.reset_hooks().")
+    cfg = model.cfg
     return graph_with(cfg.n_layers, cfg.n_heads, not cfg.attn_only)
 
 

@@ -11,12 +11,11 @@ it cheap:
 3. b_K shifts all scores of a query by the same amount; softmax does not see it. It is left out, and its gradient is
    exactly zero (in the model's own forward it is zero up to rounding, which Adam would amplify).
 
-It covers causal models with learned positions, LayerNorm, and an MLP in every block; `covers` says so, and
-`query_logits` falls back to the model's own forward elsewhere.
+It covers causal models with learned positions, LayerNorm, and an MLP in every block. `covers` says so of a config, for
+weights that are at hand; `query_logits` takes any model and falls back to the model's own forward elsewhere.
 """
 
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
@@ -25,12 +24,8 @@ from torch.nn import functional
 from hyst_interp.config import ModelConfig
 from hyst_interp.model.build import Weights
 from hyst_interp.model.hooked import Hooked
+from hyst_interp.model.plain_build import ACTIVATIONS, covers_model
 
-ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "gelu": functional.gelu,
-    "relu": functional.relu,
-    "silu": functional.silu,
-}
 _EPS = 1e-5
 
 
@@ -42,10 +37,21 @@ def covers(config: ModelConfig) -> bool:
 def query_logits(
     config: ModelConfig, model: Hooked, tokens: Int[torch.Tensor, "batch pos"]
 ) -> Float[torch.Tensor, "batch d_vocab"]:
-    """Logits at the last position, differentiable in the model's parameters; hooks fire only in the fallback."""
-    if covers(config):
+    """Logits at the last position, differentiable in the model's parameters.
+
+    A model that carries hooks, or that is no plain model of this config, is run whole.
+    """
+    if covers(config) and covers_model(model) and _describes(config, model):
         return query_forward(config, dict(model.named_parameters()), tokens)  # type: ignore[attr-defined]
     return model(tokens)[:, -1]
+
+
+def _describes(config: ModelConfig, model: Hooked) -> bool:
+    """Whether the config says of the model what `query_forward` takes from it or holds fixed."""
+    cfg = model.cfg
+    sizes = ("n_layers", "n_heads", "d_model", "d_head", "d_mlp", "act_fn")
+    alike = not cfg.attn_only and all(getattr(cfg, name) == getattr(config, name) for name in sizes)
+    return alike and cfg.eps == _EPS and cfg.use_attn_scale and math.isclose(cfg.attn_scale, math.sqrt(config.d_head))
 
 
 def query_forward(

@@ -23,9 +23,9 @@ from hyst_interp.history.advance import advance
 from hyst_interp.history.measured import measured
 from hyst_interp.history.schedule import hold_schedule
 from hyst_interp.history.state import TrainingState
-from hyst_interp.interventions.network import covers_model
 from hyst_interp.interventions.patching import patching_map
 from hyst_interp.model import query_forward
+from hyst_interp.model.plain_build import covers_model
 from hyst_interp.tasks.recall import task_of
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +65,7 @@ def test_plain_paths_are_plain_and_end(small_pair: PairData, small_anchor: Train
     with stages.plain_paths(), pytest.MonkeyPatch.context() as closed:
         closed.setattr("hyst_interp.interventions.network.Network.heads", None)
         closed.setattr("hyst_interp.model.query_forward.query_forward", None)
+        closed.setattr("hyst_interp.history.advance.query_forward", None)
         closed.setattr("hyst_interp.history.measured.query_forward", None)
         plain = everything()
     for a, b in zip(fast, plain, strict=True):

@@ -11,11 +11,12 @@ from hyst_interp.interventions import cached_sweep as room
 from hyst_interp.interventions.cached_sweep import BUDGET, cached_sweep
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.install import capture
-from hyst_interp.interventions.network import BaseRun, Network, covers_model
+from hyst_interp.interventions.network import BaseRun, Network
 from hyst_interp.interventions.patching import grid, hook_at, masks
 from hyst_interp.interventions.references import edits_for, means, own_mean, query_only, stream_mean, written_by
 from hyst_interp.interventions.sweep import sweep
 from hyst_interp.model.build import initial_weights, model_from
+from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import QUANTITIES
 from hyst_interp.sites import Component, Site, components
 from hyst_interp.streams import Stream

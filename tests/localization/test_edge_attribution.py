@@ -43,7 +43,7 @@ def test_scores_of_a_curved_network_are_not_exact(small_setup):
 @pytest.mark.parametrize("change", [{}, {"n_layers": 3}, {"d_mlp": 0}], ids=str)
 def test_gradients_are_finite_differences(small_setup, change):
     """What every input reads is moved a little, in one direction a trial, and everything after it runs again."""
-    model, trials = noisy(**change).double(), twins_of(small_setup)
+    model, trials = noisy(**change).to(torch.float64), twins_of(small_setup)
     start = embedding(model, torch.from_numpy(trials.tokens)).detach()
     graph = graph_of(model)
     found = gradients(model, graph, start, trials)

@@ -247,4 +247,4 @@ def test_refusals(small_setup, one_sentence):
     model.cfg.positional_embedding_type = "rotary"
     with pytest.raises(UserError) as caught:
         edge_effects(model, trials)
-    one_sentence(caught.value, "learned positions")
+    one_sentence(caught.value, "positional_embedding_type='rotary'")

@@ -118,13 +118,38 @@ def test_what_is_not_covered_uses_the_models_own_forward(change):
         query_forward(config, dict(model.named_parameters()), tokens)
 
 
-def test_the_fast_forward_fires_no_hook():
+def test_the_fast_forward_runs_no_module(monkeypatch):
     """The two ways can be told apart: where it is covered, the model's own forward is not called."""
     config, task = random_case(2)
     model, tokens, _ = built(config, task, 2)
-    fired = []
-    model.add_hook("blocks.0.hook_resid_pre", lambda act, hook: fired.append(hook.name))
+    monkeypatch.setattr(type(model), "forward", None)
     query_logits(config, model, tokens)
-    assert fired == []
-    model(tokens)
-    assert len(fired) == 1
+    with pytest.raises(TypeError):
+        model(tokens)
+
+
+def test_hooks_fire():
+    """A model that carries a hook is run whole, and what the hook does counts."""
+    config, task = random_case(2)
+    model, tokens, _ = built(config, task, 2)
+    before = query_logits(config, model, tokens)
+    model.add_hook("blocks.0.hook_resid_pre", lambda act, hook: act.roll(1, -1))
+    assert torch.equal(query_logits(config, model, tokens), model(tokens)[:, -1])
+    assert (query_logits(config, model, tokens) - before).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("change", [{"act_fn": "relu"}, {"n_heads": 4, "d_model": 32}, {"n_layers": 3}], ids=str)
+def test_a_config_of_another_model_is_not_believed(change):
+    config = ModelConfig(n_heads=2, d_model=32, d_mlp=24)
+    model, tokens, _ = built(config, TaskConfig(), 1)
+    assert torch.equal(query_logits(config.model_copy(update=change), model, tokens), model(tokens)[:, -1])
+
+
+@pytest.mark.parametrize("change", [{"eps": 0.1}, {"attn_scale": 1.0}, {"use_attn_scale": False}], ids=str)
+def test_what_a_config_cannot_say_is_looked_for_in_the_model(change):
+    config = ModelConfig(n_heads=2, d_model=32, d_mlp=24)
+    model, tokens, _ = built(config, TaskConfig(), 1)
+    other = type(model)(type(model.cfg)(**{**model.cfg.to_dict(), **change, "init_weights": False}))
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(query_logits(config, other, tokens), other(tokens)[:, -1])
+    assert (query_logits(config, model, tokens) - other(tokens)[:, -1]).abs().max() > 1e-5
