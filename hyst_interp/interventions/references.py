@@ -52,11 +52,12 @@ def means(model: Hooked, inputs: Trials, components: Iterable[Component], at_que
         for c, act in _outputs(model, torch.from_numpy(inputs.tokens[part]), wanted, at_query).items():
             total = act.sum(0, dtype=torch.float64)
             totals[c] = totals[c] + total if c in totals else total
-    averages = {c: (total / len(inputs)).to(torch.float32) for c, total in totals.items()}
+    kept = torch.promote_types(model.cfg.dtype, torch.float32)
+    averages = {c: (total / len(inputs)).to(kept) for c, total in totals.items()}
     z = {c: value for c, value in averages.items() if c.is_head}
     written = {c: value for c, value in averages.items() if not c.is_head}
     for c, value in z.items():
-        written[c] = contribution(value[None], output_matrix(model, c.layer)[c.head])[0]
+        written[c] = contribution(value[None], output_matrix(model, c.layer)[c.head].to(kept))[0]
     return Means(z, written)
 
 
