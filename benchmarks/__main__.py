@@ -21,7 +21,7 @@ import torch
 from benchmarks import growth, stages, startup, sweeps, training
 from benchmarks.pairs import Measure, wait_for_quiet
 from benchmarks.table import LATEST, details, shown_in, table
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.config.study import load_study
 from hyst_interp.history.state import TrainingState
 from hyst_interp.storage.checkpoint import load

@@ -13,11 +13,11 @@ import torch
 
 from benchmarks.pairs import Measure, compare, timed
 from benchmarks.training import work
-from hyst_interp.comparison.attenuation import attenuation
-from hyst_interp.comparison.pair_data import PairData, evaluation_trials, mean_inputs
+from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.config import SetUp
 from hyst_interp.history.state import TrainingState, initial_state
 from hyst_interp.interventions.patching import patching_map
+from hyst_interp.questions.attenuation.measure import attenuation
 from hyst_interp.tasks.recall import task_of
 
 MEMORY = """

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.pairs import DEFAULT_THREADS, Measure, compare
 from benchmarks.peers import train
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.history.advance import advance
 from hyst_interp.history.measured import measured_weights
 from hyst_interp.history.schedule import hold_schedule

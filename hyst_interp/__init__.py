@@ -31,10 +31,7 @@ if TYPE_CHECKING:
         study,
         tasks,
     )
-    from hyst_interp.comparison.attenuation import attenuation
-    from hyst_interp.comparison.gap import gap_estimate as gap
-    from hyst_interp.comparison.pair_data import PairData
-    from hyst_interp.comparison.topology import similarity
+    from hyst_interp.analysis.pair_data import PairData
     from hyst_interp.config import SetUp, StudyConfig
     from hyst_interp.config.study import load_study
     from hyst_interp.errors import UserError
@@ -45,19 +42,22 @@ if TYPE_CHECKING:
     from hyst_interp.interventions.edit import Edit, Reference
     from hyst_interp.interventions.patching import normalised, patching_map
     from hyst_interp.interventions.sweep import run, sweep
-    from hyst_interp.localization.coalitions import donor_game, own_mean_game
-    from hyst_interp.localization.crossing import crossing
-    from hyst_interp.localization.edge_attribution import attribution
-    from hyst_interp.localization.edge_circuits import circuit, faithfulness_curve, prune, ranking
-    from hyst_interp.localization.edge_patching import edge_effects, gap_effects, pair_effects
-    from hyst_interp.localization.information import information
-    from hyst_interp.localization.mechanism import mechanism_course
-    from hyst_interp.localization.prefix_ladder import prefix_ladder
-    from hyst_interp.localization.shapley import shapley
-    from hyst_interp.localization.shapley_sampling import sampled_shapley
-    from hyst_interp.localization.transplant import transplant
-    from hyst_interp.localization.weight_moves import weight_moves
     from hyst_interp.model.hooked import Hooked
+    from hyst_interp.questions.attenuation.measure import attenuation
+    from hyst_interp.questions.crossing.crossing_over_time import mechanism_course
+    from hyst_interp.questions.crossing.layer_swap import prefix_ladder
+    from hyst_interp.questions.crossing.measure import crossing
+    from hyst_interp.questions.edges.edge_attribution import attribution
+    from hyst_interp.questions.edges.edge_circuits import circuit, faithfulness_curve, prune, ranking
+    from hyst_interp.questions.edges.measure import edge_effects, gap_effects, pair_effects
+    from hyst_interp.questions.gap.measure import gap_estimate as gap
+    from hyst_interp.questions.information.measure import information
+    from hyst_interp.questions.shapley.games import donor_game, own_mean_game
+    from hyst_interp.questions.shapley.measure import shapley
+    from hyst_interp.questions.shapley.sampling import sampled_shapley
+    from hyst_interp.questions.similarity.measure import similarity
+    from hyst_interp.questions.transplant.measure import transplant
+    from hyst_interp.questions.weights.measure import weight_moves
     from hyst_interp.sites import Component, Site, component
     from hyst_interp.statistics.estimate import Estimate
     from hyst_interp.storage.checkpoint import Checkpoint, load, save

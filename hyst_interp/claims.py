@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hyst_interp.comparison.evidence import Evidence
-from hyst_interp.comparison.relaxation import relaxed
+from hyst_interp.claim_inputs import Evidence
 from hyst_interp.config.study import ClaimsConfig
+from hyst_interp.questions.gap.relaxation import relaxed
 from hyst_interp.statistics import (
     Estimate,
     binomial,

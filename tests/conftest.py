@@ -17,7 +17,7 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 from filelock import FileLock  # noqa: E402
 
-from hyst_interp.comparison.pair_data import PairData, evaluation_trials, mean_inputs  # noqa: E402
+from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs  # noqa: E402
 from hyst_interp.config import (  # noqa: E402
     ModelConfig,
     OptimizerConfig,

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 from scipy import stats
 
-from hyst_interp.comparison.pair_data import evaluation_trials, mean_inputs
+from hyst_interp.analysis.pair_data import evaluation_trials, mean_inputs
 from hyst_interp.history.advance import advance
 from hyst_interp.history.schedule import paired_schedules
 from hyst_interp.history.state import fork

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hyst_interp.claim_inputs import Evidence
 from hyst_interp.claims import CLAIMS, PAPER_SHARE_REMOVED, WIDEST_SHARE, Row, judge
-from hyst_interp.comparison.evidence import Evidence
 from hyst_interp.config.study import ClaimsConfig
 from hyst_interp.statistics import student_t
 

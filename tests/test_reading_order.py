@@ -141,7 +141,7 @@ def test_a_planted_import_from_below_is_found(module, source):
     [
         ("hyst_interp.tasks.recall", "from hyst_interp.streams import Stream\nfrom .twins import TWINS"),
         ("hyst_interp.model.build", "from transformer_lens import HookedTransformer"),
-        ("hyst_interp.cli.compare", "def f():\n    from hyst_interp.facade import Pair"),
+        ("hyst_interp.questions.similarity.command", "def f():\n    from hyst_interp.facade import Pair"),
         ("hyst_interp.study.plan", "from hyst_interp.storage.run import Run"),
         ("hyst_interp.storage.run", "'''Text that speaks of hyst_interp.cli and of transformer_lens at length.'''"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.readout import CHUNK, QUANTITIES, chunks, dataset, measure, read, strata
 
 TOLERANCE = {"rtol": 0, "atol": 2e-6}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hyst_interp
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.history.advance import advance
 from hyst_interp.history.convergence import evaluate
 from hyst_interp.history.schedule import hold_schedule

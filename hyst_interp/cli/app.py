@@ -17,24 +17,18 @@ from typing import Annotated, Any
 
 import typer
 
-from hyst_interp.cli import (
-    attenuate,
-    compare,
-    cross,
-    explore,
-    info,
-    information,
-    patch,
-    relax,
-    report,
-    reproduce,
-    routes,
-    transplant,
-    trials,
-    weights,
-)
+from hyst_interp.cli import explore, info, report, reproduce, trials
 from hyst_interp.cli.output import Answer, note, write
 from hyst_interp.errors import UserError, WeightsWarning
+from hyst_interp.questions.attenuation import command as attenuate
+from hyst_interp.questions.crossing import command as cross
+from hyst_interp.questions.edges import command as routes
+from hyst_interp.questions.gap import command as relax
+from hyst_interp.questions.information import command as information
+from hyst_interp.questions.patching import command as patch
+from hyst_interp.questions.similarity import command as compare
+from hyst_interp.questions.transplant import command as transplant
+from hyst_interp.questions.weights import command as weights
 from hyst_interp.study.memory import keep_freed_memory
 
 NAME = "hyst-interp"

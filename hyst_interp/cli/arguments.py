@@ -145,7 +145,7 @@ def figure_file(text: str) -> Path:
     """The figure's file; a picture needs a browser, which is looked for before anything is measured."""
     from importlib.util import find_spec
 
-    from hyst_interp.figures.browsers import browser_path
+    from hyst_interp.plots.browsers import browser_path
 
     file = output_file("--figure", text, FIGURES)
     if file.suffix != ".html" and (browser_path() is None or find_spec("kaleido") is None):

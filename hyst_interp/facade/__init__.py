@@ -9,8 +9,8 @@ nothing is computed here that the rooms above define. Numbers over the trials of
 only.
 """
 
-from hyst_interp.facade.maps import checkpoint_map, history_map
+from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.facade.pairs import Pair, pair
-from hyst_interp.facade.rows import Column, Rows
+from hyst_interp.questions.patching.measure import checkpoint_map, history_map
 
 __all__ = ["Column", "Pair", "Rows", "checkpoint_map", "history_map", "pair"]

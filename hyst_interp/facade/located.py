@@ -9,23 +9,23 @@ from functools import partial
 
 import xarray as xr
 
+from hyst_interp.analysis.histories import Histories
+from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.errors import UserError
 from hyst_interp.facade import pictures
-from hyst_interp.facade.histories import Histories
-from hyst_interp.facade.maps import refuse_unknown
-from hyst_interp.facade.rows import Column, Rows
 from hyst_interp.history.state import TrainingState
-from hyst_interp.localization.coalitions import Game, donor_game, own_mean_game
-from hyst_interp.localization.crossing import crossing, crossing_table
-from hyst_interp.localization.information import information
-from hyst_interp.localization.information_rows import ESTIMATORS, distance_rows, information_rows
-from hyst_interp.localization.prefix_ladder import ladder_rows, prefix_ladder
-from hyst_interp.localization.shapley import MOST_PLAYERS, shapley
-from hyst_interp.localization.shapley_rows import pair_rows, shapley_rows
-from hyst_interp.localization.shapley_sampling import sampled_game
-from hyst_interp.localization.transplant import UPDATES, transplant
-from hyst_interp.localization.transplant_rows import transplant_rows
-from hyst_interp.localization.weight_moves import move_rows, weight_moves
+from hyst_interp.questions.crossing.layer_swap import ladder_rows, prefix_ladder
+from hyst_interp.questions.crossing.measure import crossing, crossing_table
+from hyst_interp.questions.information.measure import information
+from hyst_interp.questions.information.summary import ESTIMATORS, distance_rows, information_rows
+from hyst_interp.questions.patching.measure import refuse_unknown
+from hyst_interp.questions.shapley.games import Game, donor_game, own_mean_game
+from hyst_interp.questions.shapley.measure import MOST_PLAYERS, shapley
+from hyst_interp.questions.shapley.sampling import sampled_game
+from hyst_interp.questions.shapley.summary import pair_rows, shapley_rows
+from hyst_interp.questions.transplant.measure import UPDATES, transplant
+from hyst_interp.questions.transplant.summary import transplant_rows
+from hyst_interp.questions.weights.measure import move_rows, weight_moves
 from hyst_interp.sites import Component
 from hyst_interp.streams import Stream
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import xarray as xr
 
-from hyst_interp.comparison import attenuation as replacement
-from hyst_interp.comparison import exploration as looking
-from hyst_interp.comparison import topology
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
+from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.errors import UserError
+from hyst_interp.explorer import explorer_data as looking
 from hyst_interp.facade.located import Located
-from hyst_interp.facade.maps import Effect, history_map, refuse_unknown, twin_trials
 from hyst_interp.facade.routed import Routed
-from hyst_interp.facade.rows import Column, Rows
 from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.patching import Axis, Direction, patching_map
+from hyst_interp.questions.attenuation import measure as replacement
+from hyst_interp.questions.patching.measure import Effect, history_map, refuse_unknown, twin_trials
+from hyst_interp.questions.similarity import measure as topology
 from hyst_interp.sites import REFERENCES
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.manifest import describe, read_manifest, refuse_unlike

@@ -8,24 +8,18 @@ from functools import partial
 
 import xarray as xr
 
-from hyst_interp.comparison.pair_data import PairData, evaluation_trials
+from hyst_interp.analysis.histories import Histories
+from hyst_interp.analysis.pair_data import PairData, evaluation_trials
+from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.errors import UserError
 from hyst_interp.facade import pictures
-from hyst_interp.facade.histories import Histories
-from hyst_interp.facade.maps import refuse_unknown, twin_trials
-from hyst_interp.facade.rows import Column, Rows
 from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.localization.edge_attribution import DEFAULT_STEPS, STEPS, agreement, convergence, scores_at
-from hyst_interp.localization.edge_circuits import FAITHFULNESS, jaccard, membership
-from hyst_interp.localization.edge_patching import (
-    edges_of,
-    gap_effects,
-    gap_table,
-    histories_table,
-    pair_effects,
-)
-from hyst_interp.localization.edge_rows import edge_rows, gap_edge_rows
-from hyst_interp.localization.pair_circuits import pair_circuits
+from hyst_interp.questions.edges.edge_attribution import DEFAULT_STEPS, STEPS, agreement, convergence, scores_at
+from hyst_interp.questions.edges.edge_circuits import FAITHFULNESS, jaccard, membership
+from hyst_interp.questions.edges.measure import edges_of, gap_effects, gap_table, histories_table, pair_effects
+from hyst_interp.questions.edges.pair_circuits import pair_circuits
+from hyst_interp.questions.edges.pair_summary import edge_rows, gap_edge_rows
+from hyst_interp.questions.patching.measure import refuse_unknown, twin_trials
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.trials import Trials
 

@@ -14,33 +14,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hyst_interp.figures.attributions import attribution_dots
-    from hyst_interp.figures.browsers import browser_path
-    from hyst_interp.figures.convergences import anchor_convergence
-    from hyst_interp.figures.courses import margin_course
-    from hyst_interp.figures.crossings import crossing_map, ladder_steps
-    from hyst_interp.figures.direct_terms import direct_forest
-    from hyst_interp.figures.edge_maps import edge_map
-    from hyst_interp.figures.engagements import circuit_and_gain
-    from hyst_interp.figures.explorer import explorer_page
-    from hyst_interp.figures.explorer_maps import head_maps
-    from hyst_interp.figures.faithfulness import faithfulness_curves
-    from hyst_interp.figures.gap_courses import gap_course
-    from hyst_interp.figures.gap_dots import gap_at_holds
-    from hyst_interp.figures.heatmaps import heatmap
-    from hyst_interp.figures.information import information_dots
-    from hyst_interp.figures.key_gaps import gap_by_key
-    from hyst_interp.figures.loops import margin_loop
-    from hyst_interp.figures.mechanisms import mechanism_course
-    from hyst_interp.figures.replacements import logits_moved_forest
-    from hyst_interp.figures.routes import route_graph
-    from hyst_interp.figures.schedules import mixture_steps
-    from hyst_interp.figures.shapley import shapley_dumbbells
-    from hyst_interp.figures.similarities import similarity_dots
-    from hyst_interp.figures.specifications import specification_curve
-    from hyst_interp.figures.transplants import transplant_course
-    from hyst_interp.figures.weight_moves import weight_move_dots
-    from hyst_interp.figures.write import write_figure
+    from hyst_interp.explorer.head_maps import head_maps
+    from hyst_interp.explorer.page import explorer_page
+    from hyst_interp.plots.browsers import browser_path
+    from hyst_interp.plots.heatmap import heatmap
+    from hyst_interp.plots.write import write_figure
+    from hyst_interp.questions.attenuation.figure import logits_moved_forest
+    from hyst_interp.questions.attribution.figure import direct_forest
+    from hyst_interp.questions.calibration.figure import specification_curve
+    from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps
+    from hyst_interp.questions.crossing.over_time_figure import mechanism_course
+    from hyst_interp.questions.edges.attribution_figure import attribution_dots
+    from hyst_interp.questions.edges.faithfulness_figure import faithfulness_curves
+    from hyst_interp.questions.edges.figure import route_graph
+    from hyst_interp.questions.edges.map_figure import edge_map
+    from hyst_interp.questions.gap.figure import gap_course
+    from hyst_interp.questions.gap.holds_figure import gap_at_holds
+    from hyst_interp.questions.gap.keys_figure import gap_by_key
+    from hyst_interp.questions.gap.loop_figure import margin_loop
+    from hyst_interp.questions.gap.margin_figure import margin_course
+    from hyst_interp.questions.gap.schedule_figure import mixture_steps
+    from hyst_interp.questions.information.figure import information_dots
+    from hyst_interp.questions.shapley.figure import shapley_dumbbells
+    from hyst_interp.questions.similarity.engagement_figure import circuit_and_gain
+    from hyst_interp.questions.similarity.figure import similarity_dots
+    from hyst_interp.questions.transplant.figure import transplant_course
+    from hyst_interp.questions.weights.figure import weight_move_dots
+    from hyst_interp.report.anchors_figure import anchor_convergence
 
 _HOME = {
     "anchor_convergence": "convergences",

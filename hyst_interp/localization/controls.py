@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.localization.decomposition import decomposition
+from hyst_interp.questions.transplant.decomposition import decomposition
 
 
 def cells_at_no_updates(found: xr.Dataset) -> float | None:

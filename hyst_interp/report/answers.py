@@ -7,12 +7,12 @@ reads down a list for the largest should know it, and `RULES` says so beside the
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hyst_interp.comparison.accounts import compared
-from hyst_interp.comparison.attenuation import logits_moved
-from hyst_interp.comparison.bands import over_seeds
-from hyst_interp.comparison.exchange import exchanged
-from hyst_interp.comparison.relaxation import per_seed
-from hyst_interp.localization.transplant_rows import TransplantRow
+from hyst_interp.analysis.exchange import exchanged
+from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.questions.attenuation.measure import logits_moved
+from hyst_interp.questions.attribution.direct_attribution import compared
+from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.questions.transplant.summary import TransplantRow
 from hyst_interp.report.source import Source, number_of
 from hyst_interp.report.wording import estimate, listed, number
 from hyst_interp.statistics import Estimate

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from hyst_interp.config import StudyConfig
-from hyst_interp.figures.theme import CONFIG
+from hyst_interp.plots.theme import CONFIG
 from hyst_interp.report import wording
 from hyst_interp.report.blocks import Chapter, Figure
 from hyst_interp.report.chapters import chapters

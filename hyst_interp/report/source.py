@@ -13,23 +13,23 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.replicates import over_seeds
 from hyst_interp.claims import Row
-from hyst_interp.comparison.bands import over_seeds
-from hyst_interp.comparison.engagement import Engagement, engagement
-from hyst_interp.comparison.gap import gap
-from hyst_interp.comparison.likeness import Likeness, likeness
-from hyst_interp.comparison.phases import Phase, phases
-from hyst_interp.comparison.relaxation import Peak, gap_curve, peak, per_seed, relaxed
-from hyst_interp.comparison.replacements import ReplacementRow, replacement_gap, replacement_rows
 from hyst_interp.config import StudyConfig
 from hyst_interp.config.study import PRESETS
 from hyst_interp.errors import UserError
-from hyst_interp.localization.graph import Graph
-from hyst_interp.localization.information_rows import InformationRow, information_rows
-from hyst_interp.localization.route_rows import KindRow, Renaming, kind_rows, renaming
-from hyst_interp.localization.shapley_rows import ShapleyRow, place_rows, shapley_rows
-from hyst_interp.localization.transplant_rows import TransplantRow, transplant_rows
-from hyst_interp.localization.weight_moves import MoveRow, move_rows
+from hyst_interp.questions.attenuation.summary import ReplacementRow, replacement_gap, replacement_rows
+from hyst_interp.questions.edges.graph import Graph
+from hyst_interp.questions.edges.summary import KindRow, Renaming, kind_rows, renaming
+from hyst_interp.questions.gap.gap_phases import Phase, phases
+from hyst_interp.questions.gap.measure import gap
+from hyst_interp.questions.gap.relaxation import Peak, gap_curve, peak, per_seed, relaxed
+from hyst_interp.questions.information.summary import InformationRow, information_rows
+from hyst_interp.questions.shapley.summary import ShapleyRow, place_rows, shapley_rows
+from hyst_interp.questions.similarity.engagement import Engagement, engagement
+from hyst_interp.questions.similarity.similarity_over_seeds import Likeness, likeness
+from hyst_interp.questions.transplant.summary import TransplantRow, transplant_rows
+from hyst_interp.questions.weights.measure import MoveRow, move_rows
 from hyst_interp.statistics import Equivalence, Estimate
 from hyst_interp.storage.results import read_all, read_results
 from hyst_interp.storage.run import Run

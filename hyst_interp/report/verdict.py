@@ -8,7 +8,7 @@ contextual on arrival, and lag where it is less.
 
 from dataclasses import dataclass
 
-from hyst_interp.comparison.phases import Phase
+from hyst_interp.questions.gap.gap_phases import Phase
 from hyst_interp.report.source import Source
 from hyst_interp.report.wording import correlation, direction, estimate, listed, number, relaxation
 from hyst_interp.statistics import Equivalence, Estimate, sign_flip_can_reject

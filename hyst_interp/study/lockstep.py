@@ -29,8 +29,8 @@ from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.run import Run
 from hyst_interp.study.ledger import Ledger, pair_of
 from hyst_interp.study.plan import Stage, hold_positions, schedule_positions, setup_of
-from hyst_interp.study.stages.anchor import write_anchor
-from hyst_interp.study.stages.branch import BranchRecord, branch_record
+from hyst_interp.study.train_anchor import write_anchor
+from hyst_interp.study.train_branch import BranchRecord, branch_record
 
 BUDGET = 8 * 2**30
 """Bytes that one group may take on the device, as `bytes_of_member` estimates them."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hyst_interp.comparison.pair_data import PairData, evaluation_trials, mean_inputs
+from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.config import StudyConfig
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.run import Run

@@ -15,9 +15,7 @@ from benchmarks import peers, stages
 from benchmarks.pairs import Measure, compare, wait_for_quiet
 from benchmarks.table import END, LATEST, START, details, shown_in, table
 from benchmarks.training import margins, script
-from hyst_interp.comparison.attenuation import attenuation
-from hyst_interp.comparison.gap import behaviour
-from hyst_interp.comparison.pair_data import PairData
+from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import SetUp
 from hyst_interp.history.advance import advance
 from hyst_interp.history.measured import measured
@@ -26,6 +24,8 @@ from hyst_interp.history.state import TrainingState
 from hyst_interp.interventions.patching import patching_map
 from hyst_interp.model import query_forward
 from hyst_interp.model.plain_build import covers_model
+from hyst_interp.questions.attenuation.measure import attenuation
+from hyst_interp.questions.gap.measure import behaviour
 from hyst_interp.tasks.recall import task_of
 
 ROOT = Path(__file__).parents[2]

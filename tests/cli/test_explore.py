@@ -34,7 +34,7 @@ def test_a_page_that_fails_leaves_nothing(both, tmp_path, call, monkeypatch):
     def fail(*args: object) -> None:
         raise RuntimeError("no page")
 
-    monkeypatch.setattr("hyst_interp.figures.explorer._data", fail)
+    monkeypatch.setattr("hyst_interp.explorer.page._data", fail)
     assert call("explore", *both, "--out", tmp_path / "e.html", "--trials", 2).status == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.storage.checkpoint import load
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.config import ModelConfig, OptimizerConfig, ScheduleConfig, SetUp, TaskConfig, TrainingConfig
 from hyst_interp.errors import UserError
 from hyst_interp.history import convergence, ensemble

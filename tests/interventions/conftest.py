@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformer_lens import HookedTransformer
 
-from hyst_interp.comparison.pair_data import PairData
+from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import SetUp
 from hyst_interp.tasks.recall import task_of
 from hyst_interp.tasks.trials import Trials

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformer_lens import HookedTransformer
 
-from hyst_interp.comparison.pair_data import PairData
+from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import ModelConfig, SetUp
 from hyst_interp.interventions import cached_sweep as room
 from hyst_interp.interventions.cached_sweep import BUDGET, cached_sweep

@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 from planted_memory import memory_results
 
+from hyst_interp.claim_inputs import evidence
 from hyst_interp.claims import judge
-from hyst_interp.comparison.evidence import evidence
 from hyst_interp.config import SetUp, StudyConfig
 from hyst_interp.config.study import load_study
 from hyst_interp.history.schedule import exposure_digest, paired_schedules, tau

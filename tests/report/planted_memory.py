@@ -10,16 +10,16 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.config import StudyConfig
-from hyst_interp.localization.coalitions import EVERYTHING_ELSE
-from hyst_interp.localization.crossing import PLACES
-from hyst_interp.localization.edge_attribution import STEPS
-from hyst_interp.localization.edge_patching import edge_coords
-from hyst_interp.localization.graph import Graph
-from hyst_interp.localization.information import REPLACEMENTS
-from hyst_interp.localization.optimizer_cells import CELLS, WHAT
-from hyst_interp.localization.prefix_ladder import rungs
-from hyst_interp.localization.shapley import first_effects, interactions, last_effects, shapley_values
-from hyst_interp.localization.weight_groups import families, groups
+from hyst_interp.questions.crossing.layer_swap import rungs
+from hyst_interp.questions.crossing.measure import PLACES
+from hyst_interp.questions.edges.edge_attribution import STEPS
+from hyst_interp.questions.edges.graph import Graph
+from hyst_interp.questions.edges.measure import edge_coords
+from hyst_interp.questions.information.measure import REPLACEMENTS
+from hyst_interp.questions.shapley.games import EVERYTHING_ELSE
+from hyst_interp.questions.shapley.measure import first_effects, interactions, last_effects, shapley_values
+from hyst_interp.questions.transplant.optimizer_cells import CELLS, WHAT
+from hyst_interp.questions.weights.weight_groups import families, groups
 from hyst_interp.sites import components
 
 BRANCHES = ["below", "above"]

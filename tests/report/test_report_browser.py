@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from hyst_interp.figures.browsers import browser_path
+from hyst_interp.plots.browsers import browser_path
 
 CATCH = """<script>
 window.problems = [];

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.comparison.bands import as_arrays, band, over_seeds
-from hyst_interp.comparison.courses import best_margin, branch_margins, mixtures
-from hyst_interp.comparison.likeness import NEAREST, likeness
-from hyst_interp.comparison.mean_maps import history_maps
-from hyst_interp.comparison.replacements import replacement_gap, replacement_rows
-from hyst_interp.comparison.strata import gap_by_stratum, share_by_stratum
+from hyst_interp.analysis.maps import history_maps
+from hyst_interp.analysis.replicates import as_arrays, band, over_seeds
 from hyst_interp.history.schedule import paired_schedules
+from hyst_interp.questions.attenuation.summary import replacement_gap, replacement_rows
+from hyst_interp.questions.gap.strata import gap_by_stratum, share_by_stratum
+from hyst_interp.questions.gap.trajectory import best_margin, branch_margins, mixtures
+from hyst_interp.questions.similarity.similarity_over_seeds import NEAREST, likeness
 from hyst_interp.statistics import student_t, undefined
 from hyst_interp.storage.results import read_all
 

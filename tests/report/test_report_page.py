@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from hyst_interp.errors import UserError
+from hyst_interp.questions.patching.chapter import named_maps
 from hyst_interp.report import page, wording
 from hyst_interp.report import source as source_module
 from hyst_interp.report.chapters import ORDER, chapters
-from hyst_interp.report.chapters.again import command
-from hyst_interp.report.chapters.maps import named_maps
+from hyst_interp.report.chapters.reproduce import command
 from hyst_interp.report.page import write_report
 from hyst_interp.report.source import Source, at_holds, find
 from hyst_interp.report.verdict import kind, verdict

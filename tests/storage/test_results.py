@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.comparison.pair_data import evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.errors import UserError
 from hyst_interp.storage.results import SCHEMA, read_all, read_results, write_results
 from hyst_interp.storage.trials_file import write_trials

@@ -3,8 +3,8 @@
 import numpy as np
 
 from hyst_interp import figures as draw
-from hyst_interp.comparison.courses import best_margin
 from hyst_interp.history.convergence import ANSWER_MASS, DRIFT_TOLERANCE, MARGIN_TOLERANCE, WINDOW
+from hyst_interp.questions.gap.trajectory import best_margin
 from hyst_interp.report.blocks import Cell, Chapter, Table, both, cells
 from hyst_interp.report.source import Source
 from hyst_interp.report.wording import number

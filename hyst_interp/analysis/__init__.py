@@ -1,0 +1,1 @@
+"""What every question needs: the pair, exchange between histories, replicates and tables of them, maps."""

@@ -1,0 +1,1 @@
+"""Two histories head by head on one page with menus, for looking."""

@@ -1,0 +1,1 @@
+"""The argument: a folder a question, in the report's order."""

@@ -1,0 +1,1 @@
+"""Which components carry the gap?"""

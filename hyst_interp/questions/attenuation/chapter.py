@@ -1,0 +1,106 @@
+"""What carries the gap: logits moved by replacing components, by every reference, alone and together."""
+
+from hyst_interp import figures as draw
+from hyst_interp.analysis.replicates import as_arrays
+from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
+from hyst_interp.report.source import Replaced, Source, number_of
+from hyst_interp.report.wording import estimate, method, number, reason
+from hyst_interp.statistics import Estimate
+
+
+def chapter(source: Source) -> Chapter | None:
+    """Left out where nothing was replaced on arrival."""
+    if 0 not in source.replaced:
+        return None
+    here = source.replaced[0]
+    tables = {"replacements": _replacements(here), "donors": _donors(here), "later": _later(source.replaced)}
+    return Chapter("attenuation", "What carries the gap", "Attenuation", tables, [_forest(here)])
+
+
+def _forest(here: Replaced) -> Figure:
+    rows, gap = here.rows, here.gap
+    moved = as_arrays([number_of(row["logits_moved"]) for row in rows], "row").assign_coords(
+        components=("row", [str(row["components"]) for row in rows]),
+        reference=("row", [str(row["reference"]) for row in rows]),
+        share=("row", [estimate(number_of(row["attenuation"])) for row in rows]),
+    )
+    mark = as_arrays([gap], "cell").isel(cell=0)
+    return both(
+        "attenuation",
+        lambda stacked: draw.logits_moved_forest(moved, mark, stacked),
+        "Logits moved on arrival when the output of components at the query is replaced in both networks, by"
+        f" reference; circles are single components, diamonds joint sets. The dashed line is the gap, {estimate(gap)}"
+        " logits, with its interval shaded: a set whose point lies on the line carries the whole gap. The share is"
+        f" undefined where the gap’s interval contains 0. Intervals: {method(gap)}.",
+    )
+
+
+def _replacements(here: Replaced) -> Table:
+    notes: list[str] = []
+    rows = [
+        cells(
+            Cell(str(row["components"]), kind="lead"),
+            str(row["reference"]),
+            estimate(number_of(row["logits_moved"])),
+            estimate(number_of(row["gap_after"])),
+            _share(number_of(row["attenuation"]), notes),
+            estimate(number_of(row["answer_mass"])),
+            f"{number(number_of(row['margin_after_below']).estimate)} /"
+            f" {number(number_of(row['margin_after_above']).estimate)}",
+        )
+        for row in here.rows
+    ]
+    head = ("components", "reference", "logits moved", "gap after", "share of the gap", "answer mass after")
+    words = (
+        f"Gap on these trials: {estimate(here.gap)} logits. Intervals: {method(here.gap)}; shares: ratio of means with"
+        " Fieller’s interval, unclipped. Answer mass is P(c) + P(f): far below 1, or a margin far from 0, means that"
+        " the replacement took the network far from where it was trained.",
+    )
+    head = (*head, "margin after, below / above")
+    return Table("Every replacement on arrival", head, rows, (*words, *notes))
+
+
+def _donors(here: Replaced) -> Table:
+    rows = [
+        cells(
+            Cell(str(row["components"]), kind="lead"),
+            *(estimate(number_of(row[name])) for name in ("into_below", "into_above", "interaction")),
+        )
+        for row in here.rows
+        if row["reference"] == "donor"
+    ]
+    head = ("components", "from above into below", "from below into above", "interaction")
+    note = "In logits. The headline is the mean of the two directions; the interaction is half their difference."
+    return Table("Donors in both directions", head, rows, (note,))
+
+
+def _later(replaced: dict[int, Replaced]) -> Table:
+    notes: list[str] = []
+    sets = [{(row["components"], row["reference"]) for row in one.rows} for one in replaced.values()]
+    common = set.intersection(*sets)
+    rows = [
+        cells(
+            Cell(f"hold {hold}", kind="lead"),
+            str(row["components"]),
+            str(row["reference"]),
+            estimate(one.gap),
+            estimate(number_of(row["logits_moved"])),
+            _share(number_of(row["attenuation"]), notes),
+        )
+        for hold, one in replaced.items()
+        for row in one.rows
+        if (row["components"], row["reference"]) in common
+    ]
+    head = ("", "components", "reference", "gap", "logits moved", "share of the gap")
+    return Table("The same sets at every hold", head, rows, ("In logits, intervals as above.", *notes))
+
+
+def _share(one: Estimate, notes: list[str]) -> Cell:
+    """A share, or `undefined` with a reference to its reason among the notes."""
+    if one.estimate is not None:
+        return Cell(estimate(one))
+    text = f"Undefined: {reason(one)}."
+    if not any(note.endswith(text) for note in notes):
+        notes.append(f"{'*' * (len(notes) + 1)} {text}")
+    mark = next(note for note in notes if note.endswith(text)).partition(" ")[0]
+    return Cell(f"undefined{mark}", kind="faint")

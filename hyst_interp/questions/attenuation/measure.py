@@ -1,0 +1,161 @@
+"""Gap attenuation: replace components in both histories, and see how much of the gap goes.
+
+For a mean reference, both networks get the component's output replaced, and the gap is measured again:
+logits moved = gap − gap after. For a donor, each network gets what the *other* history's component writes on the same
+trial: from above into below and from below into above; the headline is the mean of the two directions, half their
+difference is the interaction. The attenuation is the ratio of logits moved to the gap, unclipped.
+
+A replacement at the query takes a network away from where it was trained, so every row also says how far: the answer
+mass P(c) + P(f), and the mean margin, after it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from hyst_interp.analysis.exchange import exchanged
+from hyst_interp.analysis.pair_data import PairData
+from hyst_interp.errors import UserError
+from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.interventions.chunk import Chunk
+from hyst_interp.interventions.edit import Reference
+from hyst_interp.interventions.references import (
+    Means,
+    edits_for,
+    means,
+    own_mean,
+    query_only,
+    stream_mean,
+)
+from hyst_interp.readout import chunks
+from hyst_interp.sites import Component, ComponentSet
+from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
+
+Plan = Mapping[str, Sequence[ComponentSet]]
+"""Reference → sets whose outputs it replaces."""
+
+
+def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: float = 1.0) -> xr.Dataset:
+    """Every set of `plan` replaced by its reference: margins and answer mass before and after, per trial.
+
+    Dims (branch, trial) for `margin`; (row, branch, trial) for `margin_after` and `answer_mass`; the coordinates
+    `components` and `reference` name the rows. Raises UserError for anchor means without an anchor.
+    """
+    if "anchor-mean" in plan and pair.anchor is None:
+        raise UserError("reference 'anchor-mean' needs the anchor; pass --anchor with its checkpoint.")
+    rows = [(reference, one) for reference, sets in plan.items() for one in sets]
+    members = frozenset(c for _, one in rows for c in one.members)
+    models = {"below": pair.below, "above": pair.above}
+    where = query_only(pair.trials.tokens.shape[1]) if positions == "query" else None
+    averages = _averages(pair, set(plan), members, at_query=where is not None)
+    shape = (len(rows), len(BRANCHES), len(pair.trials))
+    before = np.empty(shape[1:], np.float32)
+    margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    for part in chunks(len(pair.trials)):
+        trials = pair.trials.take(part)
+        runs = {branch: Chunk(model, trials) for branch, model in models.items()}
+        for index, branch in enumerate(BRANCHES):
+            table = _references(branch, averages, members)
+            if "donor" in plan:
+                written = runs[BRANCHES[1 - index]].written(members, at_query=where is not None)
+                table["donor"] = {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
+            cells = [edits_for(one.members, table[reference], where, strength) for reference, one in rows]
+            found = runs[branch].sweep([[], *cells])  # before and after by the same operations
+            before[index, part] = found["margin"][0]
+            margin[:, index, part] = found["margin"][1:]
+            mass[:, index, part] = (found["p_contextual"] + found["p_fixed"])[1:]
+    return xr.Dataset(
+        {
+            "margin": (
+                ("branch", "trial"),
+                before,
+                {"units": "logits", "method": "margin before any replacement"},
+            ),
+            "margin_after": (
+                ("row", "branch", "trial"),
+                margin,
+                {"units": "logits", "method": "margin with the set's outputs replaced"},
+            ),
+            "answer_mass": (
+                ("row", "branch", "trial"),
+                mass,
+                {"units": "probability", "method": "P(contextual) + P(fixed) with the set's outputs replaced"},
+            ),
+        },
+        coords={
+            "branch": list(BRANCHES),
+            "components": ("row", [one.name for _, one in rows]),
+            "reference": ("row", [reference for reference, _ in rows]),
+        },
+        attrs={"positions": positions, "strength": strength, "inputs": len(pair.inputs)},
+    )
+
+
+def _averages(pair: PairData, references: set[str], members: frozenset[Component], at_query: bool) -> dict[str, Means]:
+    """The means that the references need, by branch (and `anchor`)."""
+    averages: dict[str, Means] = {}
+    if references & {"own-mean", "pooled-mean"}:
+        averages = {
+            "below": means(pair.below, pair.inputs, members, at_query),
+            "above": means(pair.above, pair.inputs, members, at_query),
+        }
+    if "anchor-mean" in references and pair.anchor is not None:
+        averages["anchor"] = means(pair.anchor, pair.inputs, members, at_query)
+    return averages
+
+
+def _references(
+    branch: str, averages: dict[str, Means], members: frozenset[Component]
+) -> dict[str, dict[Component, Reference]]:
+    """Mean references → component → what is put into the network of `branch`."""
+    table: dict[str, dict[Component, Reference]] = {}
+    if branch in averages:
+        table["own-mean"] = {c: own_mean(c, averages[branch]) for c in members}
+        pooled = (averages["below"], averages["above"])
+        table["pooled-mean"] = {c: stream_mean(c, *pooled) for c in members}
+    if "anchor" in averages:
+        table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
+    return table
+
+
+def logits_moved(found: xr.Dataset) -> xr.Dataset:
+    """Per row and trial (other dims kept): `gap`, `moved`, `gap_after`, and for donors `into_below`, `into_above`.
+
+    For means, moved = gap − gap_after. For donors, moved is the mean of the two directions; gap_after = gap − moved.
+    """
+    values = exchanged(found)
+    donor = found["reference"] == "donor"
+    moved = xr.where(donor, values["moved"], values["into_below"] + values["into_above"])
+    directions = {name: values[name].where(donor) for name in ("into_below", "into_above")}
+    return xr.Dataset({"gap": values["gap"], "moved": moved, "gap_after": values["gap"] - moved} | directions)
+
+
+def row_estimates(found: xr.Dataset) -> list[dict[str, str | Estimate]]:
+    """The rows of one pair as estimates over trials: logits moved, gap after, attenuation, answer mass, margins after.
+
+    For donors also both directions and their interaction (half the difference).
+    """
+    rows: list[dict[str, str | Estimate]] = []
+    for index in range(found.sizes["row"]):
+        here = found.isel(row=index)  # one row at a time: in float64 all of them would take several times the memory
+        one = logits_moved(here)
+        mass = here["answer_mass"].astype("float64").mean("branch")
+        row: dict[str, str | Estimate] = {
+            "components": str(here["components"].values),
+            "reference": str(here["reference"].values),
+            "logits_moved": over_trials(one["moved"].values, "logits"),
+            "gap_after": over_trials(one["gap_after"].values, "logits"),
+            "attenuation": ratio_of_means(one["moved"].values, one["gap"].values, "share of the gap", over="trials"),
+            "answer_mass": over_trials(mass.values, "probability"),
+        }
+        for branch in BRANCHES:
+            after = here["margin_after"].sel(branch=branch)
+            row[f"margin_after_{branch}"] = over_trials(after.values.astype(np.float64), "logits")
+        if row["reference"] == "donor":
+            row["into_below"] = over_trials(one["into_below"].values, "logits")
+            row["into_above"] = over_trials(one["into_above"].values, "logits")
+            half = (one["into_below"].values - one["into_above"].values) / 2
+            row["interaction"] = over_trials(half, "logits")
+        rows.append(row)
+    return rows

@@ -1,0 +1,1 @@
+"""What would other schedules have found?"""

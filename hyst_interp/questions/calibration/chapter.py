@@ -1,0 +1,31 @@
+"""The specification curve: in how many schedules of the calibration grid do the paper's signs hold?"""
+
+from hyst_interp import figures as draw
+from hyst_interp.questions.calibration.summary import SIGNS, counts, specification
+from hyst_interp.report.blocks import Chapter, both
+from hyst_interp.report.source import Source
+from hyst_interp.report.wording import band_method
+
+
+def chapter(source: Source) -> Chapter | None:
+    """Left out where the study was not chosen from a grid."""
+    grid = source.grid
+    if grid is None:
+        return None
+    found = specification(grid)
+    tallies = []
+    for hold, (leaning, certain, n) in counts(found).items():
+        where = "on arrival" if hold == 0 else f"after {hold} shared updates"
+        tallies.append(f"{where} the gap is {SIGNS[hold]} in {leaning} of {n} schedules by its mean, in {certain} by")
+    seeds = [str(seed) for seed in grid["seed"].values]
+    drawn = both(
+        "calibration",
+        lambda stacked: draw.specification_curve(grid, stacked),
+        "Every schedule of the grid, sorted by its mean gap on arrival, with intervals over calibration seeds"
+        f" ({band_method(found.attrs)}); the squares below say which schedule it is. A filled point holds the paper’s"
+        " sign by its whole interval, after 100 updates by two one-sided tests (so by the 90 % interval).",
+    )
+    words = {"tallies": [f"{one} its whole interval" for one in tallies], "seeds": seeds}
+    return Chapter(
+        "calibration", "The choice of the schedule, and what others would have found", "Calibration", {}, [drawn], words
+    )

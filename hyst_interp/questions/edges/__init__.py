@@ -1,0 +1,1 @@
+"""On which edges does it travel?"""

@@ -1,0 +1,1 @@
+"""Does behaviour differ, and does the difference last?"""

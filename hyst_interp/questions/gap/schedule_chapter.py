@@ -1,0 +1,32 @@
+"""Two histories, one exposure: the schedules, and the proof that both branches saw the same."""
+
+from hyst_interp import figures as draw
+from hyst_interp.history.schedule import Schedule, exposure_digest, paired_schedules
+from hyst_interp.questions.gap.trajectory import mixtures
+from hyst_interp.report.blocks import Chapter, both
+from hyst_interp.report.source import Source
+
+
+def chapter(source: Source) -> Chapter:
+    """Always there: the schedule follows from the configuration, its hashes were recorded."""
+    study, attrs = source.study, source.results["trajectory"].attrs
+    schedules: dict[str, Schedule] = {str(b): one for b, one in paired_schedules(study.schedule, study.p0).items()}
+    updates, mixture = len(schedules["below"]), mixtures(schedules, source.last_hold)
+    batches = " on the same batches" if study.schedule.pairing == "paired" else ""
+    drawn = both(
+        "schedule",
+        lambda stacked: draw.mixture_steps(mixture, updates, stacked),
+        f"The mixture p at every update. Both branches visit the same mixtures{batches}, in opposite order; the line"
+        " marks the end of the schedule, after which both stay at p0.",
+    )
+    words = {
+        "updates": updates,
+        "hashes": {name: str(attrs[name]) for name in ("schedule_below", "schedule_above", "exposure")},
+        "exposed_equally": {exposure_digest(one) for one in schedules.values()} == {str(attrs["exposure"])},
+    }
+    return Chapter("schedule", "Two histories, one exposure", "Schedule", {}, [drawn], words)
+
+
+def arrival(source: Source) -> int:
+    """Position at which the schedule ends."""
+    return len(paired_schedules(source.study.schedule, source.study.p0)["below"])

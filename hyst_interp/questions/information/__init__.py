@@ -1,0 +1,1 @@
+"""Is it a mean, or information?"""

@@ -1,0 +1,163 @@
+"""Mean or information: what a component carries on every input alike, and what with the input; whom to trust."""
+
+from hyst_interp import figures as draw
+from hyst_interp.questions.attribution.direct_attribution import compared
+from hyst_interp.questions.information.summary import (
+    DIVERGENCE,
+    ESTIMATORS,
+    MASS_KEPT,
+    TOLERANCE,
+    InformationRow,
+    distance_arrays,
+    distance_rows,
+    information_arrays,
+)
+from hyst_interp.report.answers import UNDETERMINED
+from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
+from hyst_interp.report.source import Source, number_of
+from hyst_interp.report.wording import blanks, estimate, listed, method, number, text
+
+RULE = (
+    f"An estimator is trusted for a component if, with the whole interval, (1) every replacement that it uses keeps"
+    f" {MASS_KEPT:.0%} of the answer mass and (2) stays within {DIVERGENCE:g} nats of where the network was, in both"
+    f" histories; (3) the remainder is within {TOLERANCE:.0%} of the gap, and (4), for “parts moved”, half the"
+    " difference"
+    " of the directions too. Where the gap may be 0 nothing is trusted."
+).replace("%", " %")
+
+
+def chapter(source: Source) -> Chapter | None:
+    """Left out where components were not taken apart."""
+    if not source.information:
+        return None
+    far = distance_rows(source.results["information"])
+    rows = source.information
+    tables = {"trust": _trust(rows), "parts": _parts(rows), "distances": _distances(far)}
+    trusted = {
+        name: [row for row in rows if row["estimator"] == name and row["verdict"] == "trusted"] for name in _names(rows)
+    }
+    words = {
+        "tally": "; ".join(
+            f"{name}: {listed([str(row['components']) for row in some]) if some else 'none'}"
+            for name, some in trusted.items()
+        ),
+        "remainder": _remainder(rows),
+        "agree": _agreement(rows),
+    }
+    title = "Mean or information, and which estimator to trust"
+    return Chapter("information", title, "Mean or information", tables, [_figure(rows, far)], words)
+
+
+def _names(rows: list[InformationRow]) -> list[str]:
+    return list(dict.fromkeys(str(row["estimator"]) for row in rows))
+
+
+def _figure(rows: list[InformationRow], far: list[InformationRow]) -> Figure:
+    parts, distances = information_arrays(rows), distance_arrays(far)
+    return both(
+        "information",
+        lambda stacked: draw.information_dots(parts, distances, _names(rows)[0], stacked),
+        "First, what moves of the gap when a component’s whole output, its mean alone, or its input-dependent part"
+        " alone"
+        " comes from the other history; the remainder is what the two parts leave of the whole, 0 in a linear network."
+        " Second, how far every replacement takes the networks from where they were; dashed the bound beyond which"
+        " nothing is trusted. Third, the verdict on every estimator. Intervals:"
+        f" {method(number_of(rows[0]['whole']))}.",
+    )
+
+
+def _trust(rows: list[InformationRow]) -> Table:
+    names = _names(rows)
+    lines = []
+    for component in dict.fromkeys(str(row["components"]) for row in rows):
+        here = {str(row["estimator"]): row for row in rows if row["components"] == component}
+        lines.append(
+            [
+                Cell(component, kind="lead"),
+                *(Cell(str(here[name]["verdict"]), text(str(here[name]["reason"])), "small") for name in names),
+            ]
+        )
+    return Table(
+        "Which estimator can be trusted here, and why not", ("components", *names), lines, (RULE,), "cards even"
+    )
+
+
+def _parts(rows: list[InformationRow]) -> Table:
+    lines = []
+    for row in rows:
+        names = ("whole", "mean", "information", "remainder")
+        shares = [number_of(row[f"{name}_share"]) for name in names[1:]]
+        lines.append(
+            cells(
+                Cell(str(row["components"]), kind="lead"),
+                str(row["estimator"]),
+                *(estimate(number_of(row[name])) for name in names),
+                *(estimate(share) for share in shares[:2]),
+                Cell(str(row["verdict"]), kind="" if row["verdict"] == "trusted" else "faint"),
+            )
+        )
+    why = blanks(number_of(row["mean_share"]) for row in rows)
+    head = (
+        "components",
+        "estimator",
+        "whole",
+        "mean",
+        "information",
+        "remainder",
+        "mean, share",
+        "information, share",
+        "",
+    )
+    note = (
+        f"In logits; intervals: {method(number_of(rows[0]['whole']))}; shares: ratios of means with Fieller’s"
+        " interval. All estimators would agree in a linear network:"
+        f" {'; '.join(f'{name} from {listed(list(ESTIMATORS[name]))}' for name in _names(rows))}."
+    )
+    return Table("Mean and input-dependent part by every estimator", head, lines, (note, *why))
+
+
+def _distances(far: list[InformationRow]) -> Table:
+    lines = [
+        cells(
+            Cell(str(row["components"]), kind="lead"),
+            str(row["replacement"]),
+            *(
+                estimate(number_of(row[name]))
+                for name in ("answer_mass", "divergence", "divergence_ratio", "stream_change")
+            ),
+            f"{number(number_of(row['margin_after_below']).estimate)} /"
+            f" {number(number_of(row['margin_after_above']).estimate)}",
+        )
+        for row in far
+    ]
+    head = ("components", "replaced by", "answer mass after", "KL from before, nats", "KL in KLs between histories")
+    head = (*head, "change of the stream, share", "margin after, below / above")
+    note = (
+        "Means over both histories. The histories’ own distance is the yardstick: 1 is as far as the other history is."
+    )
+    return Table("How far every replacement leads", head, lines, (note,))
+
+
+def _remainder(rows: list[InformationRow]) -> str:
+    """The remainder of the joint set that holds most, by the first estimator."""
+    first = [row for row in rows if row["estimator"] == _names(rows)[0]]
+    last = first[-1]
+    return (
+        f"{last['components']}: {estimate(number_of(last['remainder']))} of {estimate(number_of(last['whole']))} logits"
+    )
+
+
+def _agreement(rows: list[InformationRow]) -> str:
+    """Whether trusted estimators of one component say the same of its two parts."""
+    counts: dict[str, int] = {}
+    for component in dict.fromkeys(row["components"] for row in rows):
+        here = [row for row in rows if row["components"] == component and row["verdict"] == "trusted"]
+        for other in here[1:]:
+            for part in ("mean", "information"):
+                word = compared(number_of(here[0][part]), number_of(other[part]))
+                counts[word] = counts.get(word, 0) + 1
+    if not counts:
+        return f"No component has two trusted estimators, so whether they agree is {UNDETERMINED}."
+    told = listed([f"{count} {word}" for word, count in counts.items()])
+    times = sum(counts.values())
+    return f"Where a component has several trusted estimators, their parts were compared {times} times: {told}."

@@ -1,0 +1,172 @@
+"""Mean or information: every component replaced part by part at the query, and how far each replacement leads.
+
+What a component writes at the query in a history is its mean and the rest: w(t) = m + (w(t) − m). The mean m is over
+the input distribution (`PairData.inputs`, disjoint from the trials). The trials are those on which the two answers
+differ, so the input-dependent part need not average to 0 over them: what all conflict trials share, but other inputs do
+not, is information too. With o the other history, host h writes
+
+    whole         w_o(t)                     the donor of `comparison.attenuation`
+    mean          w_h(t) + (m_o − m_h)       the other's mean with its own input-dependent part
+    information   m_h + (w_o(t) − m_o)       its own mean with the other's input-dependent part
+    own-mean, other-mean, pooled-mean, anchor-mean      a mean alone: information removed altogether
+
+All are in the frame of the residual stream (a head's W_O goes with what it writes), but the own mean, which is put in
+before W_O. Members of a joint set are held at what they wrote in the undisturbed runs, as donors are, so that the parts
+of a joint set add up component by component. The receiving network's later weights read what they were not trained
+with; the distances say how much that matters. `information_rows` makes shares, remainders, and verdicts of all this.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+import xarray as xr
+
+from hyst_interp.analysis.pair_data import PairData
+from hyst_interp.errors import UserError
+from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.interventions.cached_sweep import cached_sweep
+from hyst_interp.interventions.edit import Reference
+from hyst_interp.interventions.install import capture
+from hyst_interp.interventions.references import (
+    Means,
+    edits_for,
+    means,
+    own_mean,
+    query_only,
+    stream_mean,
+    written_by,
+)
+from hyst_interp.model.hooked import Hooked, device_of
+from hyst_interp.questions.information.off_distribution import DISTANCES, displacements, divergence
+from hyst_interp.readout import chunks
+from hyst_interp.sites import Component
+from hyst_interp.tasks.trials import Trials
+
+PARTS = ("whole", "mean", "information")
+"""What of the other history is moved."""
+MEANS = ("own-mean", "other-mean", "pooled-mean", "anchor-mean")
+"""Means that a component is replaced by."""
+REPLACEMENTS = (*PARTS, *MEANS)
+
+Table = dict[str, dict[Component, Reference]]
+"""Replacement → component → what is put in."""
+
+
+def information(pair: PairData, components: str = "each,heads,mlps,all") -> xr.Dataset:
+    """Every set of components under every replacement at the query, per trial.
+
+    Costs one pass over the means' inputs, two passes a chunk of trials, and one position for every cell. Anchor means
+    are left out for a pair without an anchor.
+
+    Returns:
+        `margin`, `answer_mass` (branch, trial) before; `margin_after`, `answer_mass_after`, `divergence`,
+        `stream_change` (replacement, components, branch, trial); `divergence_between` (branch, trial), KL of a
+        history's own distribution from the other history's: the yardstick for `divergence`.
+
+    Raises:
+        UserError: a component that the model lacks, or networks of different shapes.
+    """
+    refuse_other_shapes(pair)
+    if components == "each,heads,mlps,all" and pair.below.cfg.attn_only:
+        components = "each,heads"
+    sets = pair.sets(components)
+    members = frozenset(c for one in sets for c in one.members)
+    averages = {"below": means(pair.below, pair.inputs, members), "above": means(pair.above, pair.inputs, members)}
+    if pair.anchor is not None:
+        averages["anchor"] = means(pair.anchor, pair.inputs, members)
+    names = [name for name in REPLACEMENTS if name != "anchor-mean" or pair.anchor is not None]
+    before_shape = (len(BRANCHES), len(pair.trials))
+    shape = (len(names), len(sets), *before_shape)
+    before = {name: np.empty(before_shape, np.float32) for name in ("margin", "answer_mass", "divergence_between")}
+    after = {name: np.empty(shape, np.float32) for name in ("margin_after", "answer_mass_after", *DISTANCES)}
+    where = query_only(pair.trials.tokens.shape[1])
+    for part in chunks(len(pair.trials)):
+        trials = pair.trials.take(part)
+        written = {branch: _written(model, trials, members) for branch, model in _models(pair).items()}
+        logits = {branch: _logits(model, trials) for branch, model in _models(pair).items()}
+        for index, branch in enumerate(BRANCHES):
+            model, other = _models(pair)[branch], BRANCHES[1 - index]
+            table = replacements(branch, written, averages)
+            cells = [edits_for(one.members, table[name], where) for name in names for one in sets]
+            found = cached_sweep(model, trials, [[], *cells])  # before and after by the same operations
+            mass = found["p_contextual"] + found["p_fixed"]
+            before["margin"][index, part], before["answer_mass"][index, part] = found["margin"][0], mass[0]
+            before["divergence_between"][index, part] = divergence(logits[branch], logits[other]).numpy()
+            far = displacements(model, trials, cells)
+            for name, values in {"margin_after": found["margin"][1:], "answer_mass_after": mass[1:], **far}.items():
+                after[name][:, :, index, part] = values.reshape(len(names), len(sets), len(trials))
+    return _dataset(before, after, names, [one.name for one in sets], len(pair.inputs))
+
+
+def replacements(
+    branch: str, written: Mapping[str, Mapping[Component, torch.Tensor]], averages: Mapping[str, Means]
+) -> Table:
+    """What is put into the network of `branch`, for every replacement that the averages allow.
+
+    Args:
+        written: branch → component → what it writes at the query [trial, 1, d_model], in the undisturbed run.
+        averages: branch (and `anchor`) → means.
+    """
+    other = BRANCHES[1 - BRANCHES.index(branch)]  # type: ignore[arg-type]
+    table: Table = {name: {} for name in REPLACEMENTS if name != "anchor-mean" or "anchor" in averages}
+    for c, own in written[branch].items():
+        donor = written[other][c]
+        mean, other_mean = (averages[which].written[c][-1].to(own.device) for which in (branch, other))
+        # Written as changes of what stands there, so that a history which is its own donor changes nothing, exactly.
+        table["whole"][c] = _donor(donor)
+        table["mean"][c] = _donor(own + (other_mean - mean))
+        table["information"][c] = _donor(own + ((donor - other_mean) - (own - mean)))
+        table["own-mean"][c] = own_mean(c, averages[branch])
+        table["other-mean"][c] = stream_mean(c, averages[other])
+        table["pooled-mean"][c] = stream_mean(c, averages["below"], averages["above"])
+        if "anchor" in averages:
+            table["anchor-mean"][c] = stream_mean(c, averages["anchor"])
+    return table
+
+
+def refuse_other_shapes(pair: PairData) -> None:
+    """UserError unless both histories are networks of one shape."""
+    for name in ("n_layers", "n_heads", "d_model", "d_mlp", "d_vocab"):
+        one, two = getattr(pair.below.cfg, name), getattr(pair.above.cfg, name)
+        if one != two:
+            raise UserError(
+                f"{name} is {one} in the network from below and {two} in the one from above;"
+                " compare two networks of one shape."
+            )
+
+
+def _models(pair: PairData) -> dict[str, Hooked]:
+    return {"below": pair.below, "above": pair.above}
+
+
+def _written(model: Hooked, trials: Trials, members: frozenset[Component]) -> dict[Component, torch.Tensor]:
+    return written_by(model, torch.from_numpy(trials.tokens), members, at_query=True)
+
+
+def _logits(model: Hooked, trials: Trials) -> torch.Tensor:
+    return capture(model, torch.from_numpy(trials.tokens).to(device_of(model)), [])[0][:, -1]
+
+
+def _donor(values: torch.Tensor) -> Reference:
+    return Reference(values, per_trial=True, frame="stream")
+
+
+def _dataset(before: dict, after: dict, names: list[str], sets: list[str], inputs: int) -> xr.Dataset:
+    words = {
+        "margin": ("margin before any replacement", "logits"),
+        "answer_mass": ("P(contextual) + P(fixed) before any replacement", "probability"),
+        "divergence_between": ("KL(own ‖ the other history's) at the query, nothing replaced", "nats"),
+        "margin_after": ("margin with the set's outputs at the query replaced", "logits"),
+        "answer_mass_after": ("P(contextual) + P(fixed) with the set's outputs at the query replaced", "probability"),
+        **DISTANCES,
+    }
+    dims = {name: ("branch", "trial") for name in before} | {
+        name: ("replacement", "components", "branch", "trial") for name in after
+    }
+    variables = {
+        name: (dims[name], values, {"method": words[name][0], "units": words[name][1]})
+        for name, values in (before | after).items()
+    }
+    coords = {"replacement": names, "components": sets, "branch": list(BRANCHES)}
+    return xr.Dataset(variables, coords, {"positions": "query", "inputs": inputs})

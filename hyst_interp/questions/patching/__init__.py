@@ -1,0 +1,1 @@
+"""Where does the answer come from?"""

@@ -1,0 +1,63 @@
+"""Patching maps of both histories and their difference: both rules, by role and by position."""
+
+import xarray as xr
+
+from hyst_interp import figures as draw
+from hyst_interp.analysis.maps import history_maps
+from hyst_interp.report.blocks import Chapter, Figure, both
+from hyst_interp.report.source import Source
+
+CHANGED = {"value": "the contextual answer", "rename": "the fixed answer"}
+SHOWN = ("resid_pre", "result")
+"""Sites whose maps stand on the page; others only in the run's directory."""
+
+
+def chapter(source: Source) -> Chapter | None:
+    """Left out where the run has no maps."""
+    first = source.study.seeds[0]
+    drawn = [_figure(name, array, first) for name, array in named_maps(source).items()]
+    if not drawn:
+        return None
+
+    def stays(one: Figure) -> bool:
+        return "mlp_out" not in one.name and ("-seed-" not in one.name or one.name.endswith(f"-seed-{first}"))
+
+    words = {
+        "first": first,
+        "by_role": [one.name for one in drawn if stays(one) and "position" not in one.name],
+        "by_position": [one.name for one in drawn if stays(one) and "position" in one.name],
+        "further": [one.name for one in drawn if not stays(one)],
+    }
+    return Chapter("maps", "Where the answer comes from", "Maps", {}, drawn, words)
+
+
+def named_maps(source: Source) -> dict[str, xr.DataArray]:
+    """Maps by the name of their figure; a site with heads gets one a seed, for heads have no common numbering."""
+    seeds = source.study.seeds
+    named: dict[str, xr.DataArray] = {}
+    for (site, axis), found in source.patching.items():
+        place = f"position-{site}" if axis == "position" else site
+        per_seed = "head" in found.dims
+        for some in [(seed,) for seed in seeds] if per_seed else [seeds]:
+            for one in history_maps(found, some):
+                named[f"map-{place}-{one.attrs['twin']}" + (f"-seed-{some[0]}" if per_seed else "")] = one
+    # A run of before maps by position of every twin and site has the one map that its figure shows.
+    if not any(axis == "position" for _, axis in source.patching) and "patching-figure" in source.results:
+        found = source.results["patching-figure"]
+        for one in history_maps(found, seeds[:1] if "head" in found.dims else seeds):
+            named[f"map-position-{one.attrs['twin']}"] = one
+    return named
+
+
+def _figure(name: str, array: xr.DataArray, first: int) -> Figure:
+    whose = f"seed {name.rpartition('-')[2]}" if "-seed-" in name else "the mean over seeds"
+    if "head" in array.dims and "-seed-" not in name:
+        whose = f"seed {first}"
+    place = "at every position of the prompt" if "pos" in array.dims else "at all positions of a role together"
+    twin = str(array.attrs["twin"])
+    caption = (
+        f"Raw effect of carrying the clean run into the corrupted one {place}, {whose}. In the {twin} twin"
+        f" {CHANGED[twin]} is what the corruption changed. Both histories share one scale; the difference has its own,"
+        " and its size against the histories’ scale is what tells engagement from circuit."
+    )
+    return both(name, lambda stacked: draw.heatmap(array, stacked), caption)

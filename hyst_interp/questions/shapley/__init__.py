@@ -1,0 +1,1 @@
+"""Who carries the gap, and who only works together?"""

@@ -1,0 +1,1 @@
+"""Is it the same circuit, and how strongly is it engaged?"""

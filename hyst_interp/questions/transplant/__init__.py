@@ -1,0 +1,1 @@
+"""Optimizer or weights?"""

@@ -1,0 +1,98 @@
+"""Optimizer or weights: both held at p0 with exchanged optimizer states."""
+
+from hyst_interp import figures as draw
+from hyst_interp.localization.controls import cells_at_no_updates, own_against_run, parts_against_gap
+from hyst_interp.questions.transplant.summary import SHARES, TransplantRow, curve_band, curves
+from hyst_interp.report.answers import larger_part
+from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
+from hyst_interp.report.source import Source, number_of
+from hyst_interp.report.wording import estimate, method, reason, size
+
+MOMENTS = ("moments: first moment", "moments: second moment")
+SHARED = {
+    "shared: below's": "from below’s in both",
+    "shared: above's": "from above’s in both",
+    "shared: anchor": "the anchor’s in both",
+    "shared: reset": "reset (age 0) in both",
+    "shared: zeroed": "zeroed (age kept) in both",
+}
+
+
+def chapter(source: Source) -> Chapter | None:
+    """Left out where no optimizer state was transplanted."""
+    found = source.results.get("transplant")
+    if found is None:
+        return None
+    tables = {"transplant": _parts(source.transplanted), "shared": _shared(source.transplanted)}
+    run = own_against_run(found, source.results["trajectory"])
+    words = {
+        "start": size(cells_at_no_updates(found)),
+        "sum": size(parts_against_gap(found)),
+        "run": None if run is None else size(run[0]),
+        "holds": None if run is None else run[1],
+        "moments": str(found.attrs.get("moments", "none")),
+    }
+    title = "Optimizer or weights"
+    return Chapter("transplant", title, "Optimizer or weights", tables, [_figure(source)], words)
+
+
+def _figure(source: Source) -> Figure:
+    lines = curves(source.results["transplant"])
+    spread = curve_band(lines)
+    gap = number_of(source.transplanted[0]["gap"])
+    return both(
+        "transplant",
+        lambda stacked: draw.transplant_course(lines, spread, stacked),
+        "Both histories held at p0 on the same batches, each with its own or with another optimizer state. The gap is"
+        " the sum of what the weights and what the optimizer states carry, each averaged over both ways of exchanging"
+        " the other; at 0 updates an optimizer has done nothing, so there all is weights. In the middle the"
+        " optimizer’s part by moment; on the right the gap that is left when both get the very same state. Thin"
+        f" lines: the gap of every seed. Bands: {method(gap)}.",
+    )
+
+
+def _parts(rows: list[TransplantRow]) -> Table:
+    lines = []
+    for row in rows:
+        share = number_of(row["weights_share"])
+        names = ("gap", "weights", "optimizer", "interaction", *MOMENTS)
+        verdict = larger_part(share)
+        lines.append(
+            [
+                Cell(str(row["updates"]), kind="lead"),
+                *(Cell(estimate(number_of(row[name]))) for name in names),
+                *(Cell(estimate(number_of(row[f"{name}_share"]))) for name in SHARES),
+                Cell("by construction" if row["updates"] == 0 else verdict, kind="small"),
+            ]
+        )
+    head = ("updates", "gap", "weights", "optimizer", "interaction", "first moment", "second moment")
+    head = (*head, "weights, share", "optimizer, share", "larger part")
+    note = (
+        f"In logits; intervals: {method(number_of(rows[0]['gap']))}; shares of the gap: ratios of means with Fieller’s"
+        " interval, unclipped. Weights and optimizer add up to the gap, the two moments to the optimizer. The larger"
+        " part is named where the weights’ share lies wholly on one side of one half."
+    )
+    blanks = {row["updates"]: one for row in rows if (one := number_of(row["weights_share"])).estimate is None}
+    why = [f"Undefined after {updates} updates: {reason(one)}." for updates, one in blanks.items()]
+    return Table("The gap after a transplant, divided", head, lines, (note, *why))
+
+
+def _shared(rows: list[TransplantRow]) -> Table:
+    lines = [
+        cells(
+            Cell(str(row["updates"]), kind="lead"),
+            *(estimate(number_of(row[name])) for name in ("gap", *SHARED)),
+        )
+        for row in rows
+    ]
+    note = (
+        "In logits, intervals as above. Emptied moments of age 0 make first steps of the full learning rate whatever"
+        " the gradient; emptied moments of full age make longer ones. Neither is how the network was trained; the"
+        " anchor’s state is one that it had."
+    )
+    return Table(
+        "What the weights carry alone: the gap under one and the same optimizer state",
+        ("updates", "each its own", *SHARED.values()),
+        lines,
+        (note,),
+    )
