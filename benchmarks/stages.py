@@ -24,13 +24,14 @@ import xarray as xr
 
 from benchmarks.pairs import Measure, timed
 from hyst_interp.config import StudyConfig
+from hyst_interp.config.study import setup_of
 from hyst_interp.history.advance import trajectory
 from hyst_interp.history.convergence import EVERY, TRIALS, evaluate
 from hyst_interp.history.schedule import Schedule
 from hyst_interp.history.state import initial_state
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.streams import Stream
-from hyst_interp.study.plan import LOCATING, Stage, plan, setup_of
+from hyst_interp.study.plan import LOCATING, Stage, plan
 from hyst_interp.study.stages import run_stage
 from hyst_interp.tasks.recall import task_of
 

@@ -6,6 +6,8 @@ an ordinary exception. Faults of the package itself are never raised as `UserErr
 and does not stop the work is a `WeightsWarning`, shown as one line on standard error.
 """
 
+from collections.abc import Sequence
+
 
 class UserError(ValueError):
     """Something that the user can mend; `str(error)` is one sentence: what, the value, the remedy."""
@@ -13,3 +15,9 @@ class UserError(ValueError):
 
 class WeightsWarning(UserWarning):
     """Something that a user should know of weights that were taken nonetheless: a conversion, or a folding."""
+
+
+def refuse_unknown(name: str, value: str, allowed: Sequence[str]) -> None:
+    """UserError unless `value` is one of `allowed`."""
+    if value not in allowed:
+        raise UserError(f"{name} '{value}' does not exist; use one of {', '.join(allowed)}.")

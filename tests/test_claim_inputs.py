@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.claim_inputs import between, evidence, gains, maps, other_seeds, select, siblings
+from hyst_interp.analysis.maps import maps, select
+from hyst_interp.claim_inputs import evidence
+from hyst_interp.questions.similarity.comparisons import between, gains, other_seeds, siblings
 from hyst_interp.sites import ROLES
 
 SEEDS, ORDERS, MAPPED, TRIALS, HOLDS = (8, 3), 3, 2, 6, (0, 25, 100)

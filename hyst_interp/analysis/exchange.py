@@ -32,3 +32,15 @@ def exchanged(found: xr.Dataset) -> xr.Dataset:
     }
     values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
     return values.transpose(*(dim for dim in after.dims if dim != "branch"))
+
+
+def logits_moved(found: xr.Dataset) -> xr.Dataset:
+    """Per row and trial (other dims kept): `gap`, `moved`, `gap_after`, and for donors `into_below`, `into_above`.
+
+    For means, moved = gap − gap_after. For donors, moved is the mean of the two directions; gap_after = gap − moved.
+    """
+    values = exchanged(found)
+    donor = found["reference"] == "donor"
+    moved = xr.where(donor, values["moved"], values["into_below"] + values["into_above"])
+    directions = {name: values[name].where(donor) for name in ("into_below", "into_above")}
+    return xr.Dataset({"gap": values["gap"], "moved": moved, "gap_after": values["gap"] - moved} | directions)

@@ -1,44 +1,76 @@
-"""Two verified checkpoints: their networks and trials, built when they are first needed, and the gap between them.
+"""Two verified checkpoints: their networks and trials, built when they are first needed, and what was measured on them.
 
-The networks are the user's to change. Numbers are always those of the networks as they are when they are asked for
-(`kept` forgets the others); what reads a checkpoint's weights instead is refused once its network has been changed.
+Whatever a question offers for a pair is a function of this class; `facade/pair.py` makes methods of them. A pair is
+checked when it is made: manifests first, then the weights' hashes.
 """
 
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from html import escape
-
-import xarray as xr
+from pathlib import Path
+from typing import Any, TypeVar
 
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.config.study import AttenuationConfig
 from hyst_interp.errors import UserError
-from hyst_interp.facade.kept import Kept, network_mark, trials_mark
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.gap import measure as gaps
-from hyst_interp.statistics import Estimate, over_trials
-from hyst_interp.storage.checkpoint import Checkpoint
-from hyst_interp.storage.manifest import describe
+from hyst_interp.storage.checkpoint import Checkpoint, load
+from hyst_interp.storage.manifest import describe, read_manifest, refuse_unlike
 
-MARGINS = ("margins",)
-"""Key of the margins among what is kept."""
+TWO_NETWORKS = "Intervals are over trials: they speak of these two networks only."
+T = TypeVar("T")
 
 
 class Histories:
-    """What a pair is before anything is asked of its insides."""
+    """Two checkpoints side by side, on the same trials."""
 
     def __init__(
-        self, below: Checkpoint, above: Checkpoint, trials: int, seed: int | None, anchor: Checkpoint | None
+        self,
+        below: Checkpoint,
+        above: Checkpoint,
+        trials: int = 2048,
+        seed: int | None = None,
+        anchor: Checkpoint | None = None,
     ) -> None:
         self.below, self.above, self.anchor = below, above, anchor
         self.n_trials, self.seed = trials, seed
-        self._kept = Kept(self._mark)
+        self._known: dict[Hashable, Any] = {}
+
+    @classmethod
+    def open(
+        cls,
+        below: str | Path,
+        above: str | Path,
+        trials: int = 2048,
+        seed: int | None = None,
+        anchor: str | Path | None = None,
+    ) -> "Histories":
+        """The pair of two checkpoints' paths, from below first.
+
+        Args:
+            below, above: checkpoint directories of one seed; a branch directory stands for its hold-000.
+            trials: conflict trials that gap and attenuation are measured on, at least 2.
+            seed: evaluation stream of the trials; by default the training seed's own.
+            anchor: the common ancestor's checkpoint, needed by the reference `anchor-mean`.
+
+        Raises:
+            UserError: a path that is no whole checkpoint, two that cannot be compared, or the wrong order.
+        """
+        if trials < 2:
+            raise UserError(f"trials is {trials}; use at least 2.")
+        if seed is not None and seed < 0:
+            raise UserError(f"seed is {seed}; use 0 or more.")
+        first, second = read_manifest(below)[1], read_manifest(above)[1]
+        refuse_unlike(first, second)
+        if anchor is not None:
+            refuse_unlike(first, read_manifest(anchor)[1], ordered=False)
+        return cls(load(below), load(above), trials, seed, None if anchor is None else load(anchor))
 
     def __repr__(self) -> str:
         sides = " | ".join(describe(one.manifest) for one in (self.below, self.above))
-        return f"Pair({sides}; {self.n_trials} conflict trials; {self._known_gap()})"
+        return f"Pair({sides}; {self.n_trials} conflict trials)"
 
     def _repr_html_(self) -> str:
-        """Both checkpoints beside each other; the gap only where it was asked for before, for no network runs here."""
+        """Both checkpoints beside each other; no network runs here."""
         below, above = self.below.facts(), self.above.facts()
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th>'
@@ -47,17 +79,11 @@ class Histories:
             for name in dict.fromkeys([*below, *above])
         )
         head = "<tr><th></th><th>from below</th><th>from above</th></tr>"
-        told = f"{self.n_trials:,} conflict trials; {self._known_gap()}"
-        return f"<div><b>Pair</b> {escape(told)}<table>{head}{rows}</table></div>"
-
-    def _known_gap(self) -> str:
-        if "data" not in vars(self) or not self._kept.has(MARGINS):
-            return "gap not measured yet"
-        return f"gap {self.gap().text()} logits"
+        return f"<div><b>Pair</b> {self.n_trials:,} conflict trials<table>{head}{rows}</table></div>"
 
     @cached_property
     def data(self) -> PairData:
-        """Both networks, the trials, and the inputs behind means: what `comparison/` and `localization/` work on."""
+        """Both networks, the trials, and the inputs behind means: what the questions work on."""
         setup = self.below.manifest.setup
         return PairData(
             self.below.model(),
@@ -67,47 +93,8 @@ class Histories:
             None if self.anchor is None else self.anchor.model(),
         )
 
-    def _mark(self) -> str | None:
-        """What kept numbers depend on; None while a network has none (see `kept.network_mark`)."""
-        networks = (self.data.below, self.data.above, self.data.anchor)
-        marks = [network_mark(one) for one in networks if one is not None]
-        if None in marks:
-            return None
-        return " ".join([*map(str, marks), trials_mark(self.data.trials)])
-
-    def _as_loaded(self, side: str) -> bool:
-        """Whether a network (`below`, `above`, `anchor`) still is what its checkpoint makes."""
-        mark = network_mark(getattr(self.data, side))
-        return mark is not None and mark == network_mark(getattr(self, side).model())
-
-    def _refuse_changed(self, question: str, *sides: str) -> None:
-        """UserError where a network is not its checkpoint's any more, for a question that reads the checkpoint."""
-        for side in sides:
-            if not self._as_loaded(side):
-                directory = getattr(self, side).directory
-                raise UserError(
-                    f"{question} reads the weights of checkpoint '{directory}', and pair.data.{side} has other weights,"
-                    " settings, or hooks by now; undo the change, or save the changed network as a checkpoint and make"
-                    " the pair of that."
-                )
-
-    def margins(self) -> xr.Dataset:
-        """Margins, their split, and probabilities, dims (branch, trial), in logits and probabilities."""
-        return self._kept.get(MARGINS, lambda: gaps.pair_behaviour(self.data))
-
-    def gap(self) -> Estimate:
-        """Mean margin(from below) − mean margin(from above) in logits, with an interval over trials."""
-        return over_trials(gaps.gap(self.margins()).values, "logits")
-
-    def mean_margins(self) -> dict[str, Estimate]:
-        """Mean margin of each history in logits, with an interval over trials."""
-        margins = self.margins()["margin"].astype("float64")
-        return {branch: over_trials(margins.sel(branch=branch).values, "logits") for branch in BRANCHES}
-
-    def by_stratum(self) -> dict[str, Estimate]:
-        """The gap within each stratum of the prompt (fixed answer present or absent, contextual answer repeated)."""
-        return gaps.by_stratum(self.margins(), self.data.trials)
-
-    def by_key(self) -> xr.DataArray:
-        """Mean gap in logits for every queried key, dim `key`."""
-        return gaps.by_key(self.margins())
+    def kept(self, key: Hashable, measure: Callable[[], T]) -> T:
+        """What `measure` returned under this key, computed when it is first asked for."""
+        if key not in self._known:
+            self._known[key] = measure()
+        return self._known[key]

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from hyst_interp.config import SetUp
+from hyst_interp.errors import UserError, refuse_unknown
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.sites import ComponentSet, parse_sets
+from hyst_interp.storage.checkpoint import Checkpoint
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.recall import task_of
 from hyst_interp.tasks.trials import Trials
+from hyst_interp.tasks.twins import TWINS
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,23 @@ def evaluation_trials(setup: SetUp, n: int, seed: int | None = None, conflict: b
 def mean_inputs(setup: SetUp, n: int, seed: int | None = None) -> Trials:
     """The first `n` trials of the input distribution for means, from a stream of their own."""
     return task_of(setup).trials(Stream("means", setup.seed if seed is None else seed), n, conflict=False)
+
+
+def twin_trials(checkpoint: Checkpoint, twin: str, trials: int, seed: int | None) -> Trials:
+    """Conflict trials with a twin, from a checkpoint's task; UserError for an unknown twin, or fewer than 2 trials."""
+    refuse_unknown("twin", twin, tuple(TWINS))
+    if trials < 2:
+        raise UserError(f"trials is {trials}; use at least 2.")
+    setup = checkpoint.manifest.setup
+    return task_of(setup).twin(evaluation_trials(setup, trials, seed), twin)
+
+
+def refuse_other_shapes(pair: PairData) -> None:
+    """UserError unless both histories are networks of one shape."""
+    for name in ("n_layers", "n_heads", "d_model", "d_mlp", "d_vocab"):
+        one, two = getattr(pair.below.cfg, name), getattr(pair.above.cfg, name)
+        if one != two:
+            raise UserError(
+                f"{name} is {one} in the network from below and {two} in the one from above;"
+                " compare two networks of one shape."
+            )

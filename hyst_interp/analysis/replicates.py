@@ -44,3 +44,21 @@ def _attrs(first: Estimate) -> dict[str, str | float | int]:
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else value
+
+
+def per_seed(array: xr.DataArray) -> xr.DataArray:
+    """A seed's value: the mean over trials, then over data orders; every other dimension stays."""
+    for dim in ("trial", "order"):
+        if dim in array.dims:
+            array = array.mean(dim)
+    return array
+
+
+def per_seed_dataset(found: xr.Dataset) -> xr.Dataset:
+    """`relaxation.per_seed` of every variable, dims (seed, …)."""
+    return xr.Dataset({name: per_seed(array) for name, array in found.data_vars.items()})
+
+
+def bare(one: Estimate) -> xr.Dataset:
+    """One estimate for a figure: `estimate`, `low`, `high`, without dims."""
+    return as_arrays([one], "cell").isel(cell=0)

@@ -15,6 +15,8 @@ from hyst_interp.statistics import Estimate
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+Row = dict[str, Any]
+"""One row of a table: labels, plain numbers, and Estimates by name."""
 SHOWN = 20
 """Lines that a table prints at most."""
 

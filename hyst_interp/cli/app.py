@@ -16,19 +16,13 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
+from hyst_interp.analysis.question import Group
 from hyst_interp.cli import explore, info, report, reproduce, trials
 from hyst_interp.cli.output import Answer, note, write
 from hyst_interp.errors import UserError, WeightsWarning
-from hyst_interp.questions.attenuation import command as attenuate
-from hyst_interp.questions.crossing import command as cross
-from hyst_interp.questions.edges import command as routes
-from hyst_interp.questions.gap import command as relax
-from hyst_interp.questions.information import command as information
-from hyst_interp.questions.patching import command as patch
-from hyst_interp.questions.similarity import command as compare
-from hyst_interp.questions.transplant import command as transplant
-from hyst_interp.questions.weights import command as weights
+from hyst_interp.questions import questions
 from hyst_interp.study.memory import keep_freed_memory
 
 NAME = "hyst-interp"
@@ -38,8 +32,26 @@ MENDABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """typer's base of usage errors, which it exports under no name of its own."""
 
+GROUPS: dict[Group, list[str]] = {group: [] for group in Group}
+"""What a person wants → names of the commands for it."""
+
+
+class Grouped(typer.core.TyperGroup):
+    """A program whose commands are listed by what a person wants."""
+
+    def format_commands(self, ctx, formatter) -> None:
+        """A section a group, in the order of `Group`."""
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for group, names in GROUPS.items():
+            rows = [(name, self.commands[name].get_short_help_str(limit)) for name in names]
+            if rows:
+                with formatter.section(group.value):
+                    formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name=NAME,
+    cls=Grouped,
     help="Does a neural network remember how it was trained, where is that memory, and does it last?",
     epilog=f"Start with: {NAME} attenuate checkpoints/seed-0/order-0/below checkpoints/seed-0/order-0/above",
     add_completion=False,
@@ -97,32 +109,38 @@ def _aside(command: Callable[..., Answer]) -> Callable[..., Answer]:
     return run
 
 
-COMMANDS: dict[Callable[..., Answer], str] = {
-    attenuate.attenuate: "How much of the gap goes with which components.",
-    patch.patch: "Where the answer is carried: patching maps.",
-    transplant.transplant: "Did weights or optimizer carry the gap of a run?",
-    weights.weights: "Which groups of weights carry the gap.",
-    information.information: "What components carry: a mean, or information.",
-    cross.cross: "Where content of one history suffices in the other.",
-    routes.routes: "Edges and circuits: how answer and gap travel.",
-    compare.compare: "Behaviour, topology and gain of two histories.",
-    explore.explore: "Both histories head by head, as a page with menus.",
-    trials.trials: "Prompts with both answers, as an .npz file.",
-    relax.relax: "How the gap of a run goes, and whether it has gone.",
-    report.report: "Make a run's report again from its results.",
-    info.info: "What a checkpoint is, and where it comes from.",
-    reproduce.reproduce: "Train, measure and judge a whole study.",
-}
-"""Commands, with their line in the list of commands."""
+OWN: tuple[tuple[Callable[..., Answer], str, Group], ...] = (
+    (explore.explore, "Both histories head by head, as a page with menus.", Group.COMPARE),
+    (reproduce.reproduce, "Train, measure and judge a whole study.", Group.STUDIES),
+    (report.report, "Make a run's report again from its results.", Group.STUDIES),
+    (info.info, "What a checkpoint is, and where it comes from.", Group.FILES),
+    (trials.trials, "Prompts with both answers, as an .npz file.", Group.FILES),
+)
+"""Commands that are no question's."""
 
-for _command, _line in COMMANDS.items():
-    app.command(_command.__name__, short_help=_line)(_aside(_command))
+
+def commands() -> list[tuple[Callable[..., Answer], str, Group]]:
+    """Every command with its line and group: the questions' in their order, then the program's own."""
+    asked = [
+        (question.find(question.command.function), question.command.line, question.command.group)
+        for question in questions()
+        if question.command is not None
+    ]
+    return [*asked, *OWN]
+
+
+def _add_commands() -> None:
+    for command, line, group in commands():
+        app.command(command.__name__, short_help=line)(_aside(command))
+        GROUPS[group].append(command.__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line on `arguments` (by default the process's own); returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
+        if not any(GROUPS.values()):
+            _add_commands()
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         answer = typer.main.get_command(app).main(words, prog_name=NAME, standalone_mode=False)

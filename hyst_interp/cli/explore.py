@@ -37,15 +37,16 @@ def explore(
     file = output_file("--out", out, (".html",))
     two_checkpoints(below, above)
 
-    from hyst_interp.facade import pair
-    from hyst_interp.figures import explorer_page
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.explorer.explorer_data import explore_pair
+    from hyst_interp.explorer.page import explorer_page
     from hyst_interp.history.guard import one_thread
     from hyst_interp.storage.atomic import new_file
 
     on_terminal(f"looking at every head on {trials} trials …")
     with one_thread():  # the same bytes on every call
-        both = pair(below, above, seed=seed)
-        found = both.exploration(trials)
+        both = Histories.open(below, above, seed=seed)
+        found = explore_pair(both, trials)
     page = explorer_page(found)
     with new_file(file) as part:
         part.write_text(page, "utf-8")

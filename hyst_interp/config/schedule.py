@@ -10,6 +10,9 @@ from pydantic import Field, model_validator
 
 from hyst_interp.config.frozen import Frozen
 
+Branch = Literal["below", "above"]
+BRANCHES: tuple[Branch, Branch] = ("below", "above")
+"""The two histories: from below first, as in every difference."""
 P_MIN, P_MAX = 0.02, 0.98
 """Mixtures outside this range are refused: the best margin log(p/(1−p)) would no longer be learned in time."""
 
@@ -35,6 +38,11 @@ class ScheduleConfig(Frozen):
         if self.shape == "triangle" and self.dwell != 1:
             raise ValueError(f"dwell is {self.dwell} with shape 'triangle', which has dwell 1; set dwell = 1")
         return self
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole schedule: two excursions, each up and down again."""
+        return 4 * self.levels * self.dwell
 
     def mixture(self, p0: float, offset: float) -> float:
         """The mixture at `offset` (signed, in units of `excursion`) from p0."""

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from hyst_interp.config.frozen import Frozen, parse
 from hyst_interp.config.model import ModelConfig
 from hyst_interp.config.schedule import ScheduleConfig
+from hyst_interp.config.setup import SetUp
 from hyst_interp.config.task import TaskConfig
 from hyst_interp.config.training import TrainingConfig
 from hyst_interp.errors import UserError
@@ -200,3 +201,20 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     if len(set(seeds)) != len(seeds):
         raise UserError(f"seeds '{text}' name a seed twice; name each once.")
     return tuple(seeds)
+
+
+def setup_of(study: StudyConfig, seed: int) -> SetUp:
+    """What one seed of the study is trained on, and how."""
+    return SetUp(seed=seed, p0=study.p0, task=study.task, model=study.model, training=study.training)
+
+
+def schedule_positions(study: StudyConfig) -> tuple[int, ...]:
+    """Positions along the schedule at which margins are measured, its start and end included."""
+    length = study.schedule.updates
+    return (*range(0, length, study.behaviour.every), length)
+
+
+def hold_positions(study: StudyConfig) -> tuple[int, ...]:
+    """Updates after arrival at which margins are measured, every hold but 0 included."""
+    last = study.holds[-1]
+    return tuple(sorted({h for h in (*study.behaviour.hold_positions, *study.holds) if 0 < h <= last}))

@@ -12,12 +12,16 @@ import torch
 import xarray as xr
 from jaxtyping import Int
 
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.analysis.histories import Histories
+from hyst_interp.analysis.pair_data import evaluation_trials
+from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.errors import UserError
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.circuits import ov_circuit, qk_circuit
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import read
 from hyst_interp.sites import hook_pattern
+from hyst_interp.storage.manifest import describe
 from hyst_interp.tasks.trials import Trials
 
 HISTORIES = [*BRANCHES, "difference"]
@@ -107,3 +111,18 @@ def _looked_at(model: Hooked, trials: Trials) -> tuple[np.ndarray, np.ndarray]:
     logits, found = capture(model, torch.from_numpy(trials.tokens).to(device_of(model)), names)
     patterns = np.stack([found[name].cpu().numpy() for name in names], axis=1)
     return logits[:, -1].cpu().numpy(), patterns
+
+
+def explore_pair(pair: Histories, trials: int = 12) -> xr.Dataset:
+    """Both histories of a pair head by head, on the first trials of its own stream; UserError for fewer than one.
+
+    `explorer_page` makes a page with menus of it, `head_maps` one picture.
+    """
+    if trials < 1:
+        raise UserError(f"trials is {trials}; use at least 1.")
+    setup = pair.below.manifest.setup
+    shown = exploration(
+        pair.data.below, pair.data.above, evaluation_trials(setup, trials, pair.seed), pair.below.task.permutation
+    )
+    sides = zip(BRANCHES, (pair.below.manifest, pair.above.manifest), strict=True)
+    return shown.assign_attrs({side: f"{describe(one)}, weights {one.weights[:12]}" for side, one in sides})

@@ -1,16 +1,13 @@
-"""Pair: two checkpoints side by side, for notebooks and the command line.
+"""What notebooks hold: `Pair`, two checkpoints side by side, and `Run`, a finished study.
 
     pair = hi.pair("checkpoints/seed-0/order-0/below", "checkpoints/seed-0/order-0/above")
+    run = hi.open_run("checkpoints")
 
-`histories` holds the two checkpoints, their networks, trials, and gap; `pairs` what is compared between them, `located`
-and `routed` where the difference is; `kept` says for how long a number is kept; `maps` are the maps of one network,
-`rows` what a table of estimates looks like, and `pictures` which arrays a figure takes. Every method is one call down;
-nothing is computed here that the rooms above define. Numbers over the trials of one pair speak of these two networks
-only.
+Both get their methods from the questions; nothing is computed here. Numbers over the trials of one pair speak of these
+two networks only, numbers of a run are over its seeds.
 """
 
-from hyst_interp.analysis.rows import Column, Rows
-from hyst_interp.facade.pairs import Pair, pair
-from hyst_interp.questions.patching.measure import checkpoint_map, history_map
+from hyst_interp.facade.pair import Pair, pair
+from hyst_interp.facade.run import Run, open_run
 
-__all__ = ["Column", "Pair", "Rows", "checkpoint_map", "history_map", "pair"]
+__all__ = ["Pair", "Run", "open_run", "pair"]

@@ -11,16 +11,14 @@ last update at p ≠ p0, undefined (NaN) before the first.
 
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from hyst_interp.config import ScheduleConfig
 from hyst_interp.config.frozen import digest
+from hyst_interp.config.schedule import Branch
 
-Branch = Literal["below", "above"]
-BRANCHES: tuple[Branch, Branch] = ("below", "above")
 WIDTH, HEIGHT, CORNERS = 420, 72, 400
 """Size in pixels of the picture that a schedule shows of itself, and the most levels that it draws."""
 

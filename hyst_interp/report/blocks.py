@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -51,10 +52,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A section of the page: its template is `chapters/KEY.html`, which finds what stands here by name."""
+    """A section of the page; its template finds what stands here by name."""
 
     key: str
-    """Of the section's id and template."""
+    """Of the section's id."""
     title: str
     short: str
     """In the list at the head of the page."""
@@ -62,6 +63,8 @@ class Chapter:
     figures: list[Figure] = field(default_factory=list)
     words: dict[str, Any] = field(default_factory=dict)
     """What else the template prints."""
+    template: Path | None = None
+    """The template's file; by default the one beside the module that makes the chapter, with its name."""
 
     @property
     def drawn(self) -> dict[str, Figure]:

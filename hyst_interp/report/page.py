@@ -7,7 +7,7 @@ The same results give the same bytes: element ids are the figures' names, and th
 import json
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, FunctionLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from hyst_interp.config import StudyConfig
@@ -15,7 +15,7 @@ from hyst_interp.plots.theme import CONFIG
 from hyst_interp.report import wording
 from hyst_interp.report.blocks import Chapter, Figure
 from hyst_interp.report.chapters import chapters
-from hyst_interp.report.source import Source, find
+from hyst_interp.report.run_results import RunResults, read_run
 from hyst_interp.report.verdict import verdict
 from hyst_interp.storage.atomic import new_directory, new_file
 from hyst_interp.storage.run import Run, write_stage
@@ -32,7 +32,7 @@ def write_report(study: StudyConfig, root: Path, kind: str, digest: str) -> None
     Raises:
         UserError: results that are missing or cannot be read.
     """
-    source = find(study, root)
+    source = read_run(study, root)
     made = chapters(source)
     run = Run(root)
     with new_file(run.report) as part:
@@ -44,7 +44,7 @@ def write_report(study: StudyConfig, root: Path, kind: str, digest: str) -> None
         write_stage(directory, kind, digest)
 
 
-def page(source: Source, made: list[Chapter]) -> str:
+def page(source: RunResults, made: list[Chapter]) -> str:
     """`report.html` as text."""
     return (
         _templates()
@@ -68,10 +68,16 @@ def figure_page(one: Figure) -> str:
 
 def _templates() -> Environment:
     return Environment(
-        loader=FileSystemLoader(HERE),
+        loader=ChoiceLoader([FileSystemLoader(HERE), FunctionLoader(_chapter)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def _chapter(path: str) -> str | None:
+    """A chapter's template, which stands with its question, by the path of its file."""
+    file = Path(path)
+    return file.read_text("utf-8") if file.is_absolute() and file.is_file() else None

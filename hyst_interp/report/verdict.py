@@ -8,8 +8,13 @@ contextual on arrival, and lag where it is less.
 
 from dataclasses import dataclass
 
+from hyst_interp.questions.attenuation import of_run as attenuation_of_run
+from hyst_interp.questions.gap import of_run as gap_of_run
 from hyst_interp.questions.gap.gap_phases import Phase
-from hyst_interp.report.source import Source
+from hyst_interp.questions.similarity import of_run as similarity_of_run
+from hyst_interp.questions.transplant import of_run as transplant_of_run
+from hyst_interp.report.judged import claim
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import correlation, direction, estimate, listed, number, relaxation
 from hyst_interp.statistics import Equivalence, Estimate, sign_flip_can_reject
 
@@ -41,11 +46,11 @@ def kind(arrival: Estimate, last: Equivalence) -> str:
     return "undetermined"
 
 
-def verdict(source: Source) -> Verdict:
+def verdict(source: RunResults) -> Verdict:
     """The verdict of a run, from its claims, its relaxation, and its maps."""
-    row = source.row("arrival-gap")
-    arrival = row.estimate if row else source.replaced[0].gap
-    found = kind(arrival, source.relaxed)
+    row = claim(source, "arrival-gap")
+    arrival = row.estimate if row else source.once(attenuation_of_run.replaced)[0].gap
+    found = kind(arrival, source.once(gap_of_run.relaxation))
     hold = source.last_hold
     sentences = {
         "transient overshoot": "Finite-rate history dependence, a transient overshoot: on arrival the network from"
@@ -60,7 +65,7 @@ def verdict(source: Source) -> Verdict:
     return Verdict(found, sentences[found], [*_course(source, arrival), *_circuit(source), *_limits(source, found)])
 
 
-def _course(source: Source, arrival: Estimate) -> list[str]:
+def _course(source: RunResults, arrival: Estimate) -> list[str]:
     reasons = [f"On arrival the gap is {estimate(arrival)} logits: {direction(arrival)}."]
     if arrival.estimate is not None and arrival.excludes(0):
         reasons[0] += (
@@ -68,49 +73,59 @@ def _course(source: Source, arrival: Estimate) -> list[str]:
             if arrival.estimate > 0
             else " That is the sign of lag."
         )
-    if source.phases:
-        named = [f"{one.name} ({number(one.gap.estimate)} logits{_when(source, one)})" for one in source.phases]
+    if source.once(gap_of_run.named_phases):
+        named = [
+            f"{one.name} ({number(one.gap.estimate)} logits{_when(source, one)})"
+            for one in source.once(gap_of_run.named_phases)
+        ]
         reasons.append(
             f"After the last update away from p0 the mean gap goes through {listed(named)}; where it is sampled decides"
             " which of them is seen."
         )
     reasons.append(
-        f"At hold {source.last_hold} the gap is {estimate(source.relaxed.interval)} logits, against a margin of"
-        f" ±{number(source.relaxed.margin, 3, False)}: {relaxation(source.relaxed)}."
+        f"At hold {source.last_hold} the gap is {estimate(source.once(gap_of_run.relaxation).interval)} logits, against a margin of"
+        f" ±{number(source.once(gap_of_run.relaxation).margin, 3, False)}: {relaxation(source.once(gap_of_run.relaxation))}."
     )
     return reasons
 
 
-def _later(source: Source) -> str:
+def _later(source: RunResults) -> str:
     """That an overshoot follows arrival, where one does."""
-    over = [one for one in source.phases if one.name == "overshoot" and _when(source, one).startswith(" at hold")]
+    over = [
+        one
+        for one in source.once(gap_of_run.named_phases)
+        if one.name == "overshoot" and _when(source, one).startswith(" at hold")
+    ]
     return f"; the overshoot, its opposite, follows{_when(source, over[0])}" if over else ""
 
 
-def _when(source: Source, one: Phase) -> str:
+def _when(source: RunResults, one: Phase) -> str:
     """The hold at a phase's extreme, or that it comes before arrival."""
-    hold = float(source.curve["hold"].sel(position=one.extreme))
+    hold = float(source.once(gap_of_run.curve)["hold"].sel(position=one.extreme))
     return f" at hold {hold:.0f}" if hold == hold else " before arrival"
 
 
-def _circuit(source: Source) -> list[str]:
+def _circuit(source: RunResults) -> list[str]:
     reasons = []
     key = ("result", "role")
-    if key in source.likeness:
-        alike, engaged = source.likeness[key], source.engagement[key]
+    if key in source.once(similarity_of_run.comparisons):
+        alike, engaged = (
+            source.once(similarity_of_run.comparisons)[key],
+            source.once(similarity_of_run.engagements)[key],
+        )
         between, ceiling = (alike.correlation(name) for name in ("histories", "ceiling"))
         near = "" if ceiling.estimate is None else f", where siblings reach {correlation(ceiling.estimate)}"
         reasons.append(f"Both histories’ maps over heads correlate with r = {estimate(between)}{near}.")
         blind = "" if engaged.detectable is None else f"; a gain nearer to 1 than ±{engaged.detectable:.2g} would not"
         tail = f"{blind} have been seen" if blind else ""
         reasons.append(f"The circuit’s gain, from above over from below, is {estimate(engaged.gain)}{tail}.")
-    share = source.row("share-removed")
+    share = claim(source, "share-removed")
     if share is not None and share.estimate.estimate is not None:
         reasons.append(f"{share.quantity.capitalize()}: {estimate(share.estimate)}, as a share of it.")
     return reasons
 
 
-def _limits(source: Source, found: str) -> list[str]:
+def _limits(source: RunResults, found: str) -> list[str]:
     n = len(source.study.seeds)
     reasons = []
     if not sign_flip_can_reject(n):
@@ -124,7 +139,7 @@ def _limits(source: Source, found: str) -> list[str]:
             " it"
             + (
                 "; whether the memory sits in the parameters or in the optimizer’s state is asked below."
-                if source.transplanted
+                if source.once(transplant_of_run.transplanted)
                 else ", and whether the memory sits in the parameters or in the optimizer’s state is not asked here."
             )
         )

@@ -6,7 +6,6 @@ A reading follows from an interval by a rule that is printed beside it; nothing 
 import re
 from collections.abc import Iterable
 
-from hyst_interp.claims import Row
 from hyst_interp.statistics import Equivalence, Estimate
 
 UNSIGNED = (
@@ -21,7 +20,6 @@ UNSIGNED = (
     "share of its norm",
 )
 """Units whose numbers carry no plus sign."""
-VERDICTS = ("agrees", "differs", "undetermined")
 
 
 def number(value: float | None, places: int = 3, signed: bool = True) -> str:
@@ -122,24 +120,3 @@ def listed(words: list[str]) -> str:
     if len(words) < 3:
         return " and ".join(words)
     return ", ".join(words[:-1]) + ", and " + words[-1]
-
-
-def tally(rows: list[Row]) -> str:
-    """How many claims agree, differ, and are undetermined; or that the study is not the paper's."""
-    counts = [(sum(row.verdict == word for row in rows), word) for word in VERDICTS]
-    if not any(count for count, _ in counts):
-        return "This study is not the paper's: its numbers stand beside the paper's, and no verdict is given."
-    words = {"agrees": ("agrees", "agree"), "differs": ("differs", "differ")}
-    words |= {"undetermined": ("is undetermined", "are undetermined")}
-    parts = [f"{count} {words[word][count != 1]}" for count, word in counts]
-    return f"Of {len(rows)} quantities, {parts[0]} with the paper, {parts[1]}, and {parts[2]}."
-
-
-def verdict_class(verdict: str) -> str:
-    """CSS class of a verdict."""
-    return verdict if verdict in VERDICTS else "incomparable"
-
-
-def verdict_word(verdict: str) -> str:
-    """A verdict as printed."""
-    return verdict if verdict in VERDICTS else "not comparable"

@@ -1,11 +1,13 @@
-"""Results on disk: labelled arrays as netCDF, the same bytes for the same numbers."""
+"""Results on disk: labelled arrays as netCDF, the same bytes for the same numbers; and how single ones are joined."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import xarray as xr
 
 from hyst_interp.errors import UserError
 from hyst_interp.storage.atomic import new_file
+from hyst_interp.storage.run import Run
 
 SCHEMA = "hyst-interp/results/1"
 
@@ -40,3 +42,26 @@ def read_all(directory: Path) -> dict[str, xr.Dataset]:
     if not files:
         raise UserError(f"'{directory}' holds no results; finish the run with 'hyst-interp reproduce --resume'.")
     return {path.stem: read_results(path) for path in files}
+
+
+def stack(parts: Sequence[xr.Dataset], dim: str, labels: Sequence) -> xr.Dataset:
+    """Datasets of one form side by side along a new dimension; ValueError where their other coordinates differ."""
+    joined = xr.concat(
+        list(parts), dim=dim, coords="minimal", compat="override", combine_attrs="drop_conflicts", join="exact"
+    )
+    return joined.assign_coords({dim: list(labels)})
+
+
+def anchor_evaluations(run: Run, seeds: Sequence[int]) -> xr.Dataset:
+    """What the convergence criterion saw (seed, evaluation), padded with NaN; formed_at, age, last_step (seed)."""
+    evaluations = [read_results(run.anchor(seed) / "convergence.nc") for seed in seeds]
+    longest = max(one.sizes["evaluation"] for one in evaluations)
+    padded = [
+        one.reset_coords("step").astype("float64").pad(evaluation=(0, longest - one.sizes["evaluation"]))
+        for one in evaluations
+    ]
+    facts = {
+        name: ("seed", [int(one.attrs[attribute]) for one in evaluations])
+        for name, attribute in (("formed_at", "formed_at"), ("age", "age"), ("last_step", "step"))
+    }
+    return stack(padded, "seed", seeds).assign_coords(facts).drop_attrs(deep=False).set_coords("step")

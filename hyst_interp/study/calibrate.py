@@ -7,15 +7,17 @@ import xarray as xr
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.config import StudyConfig
+from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.config.study import setup_of
 from hyst_interp.history.advance import trajectory
-from hyst_interp.history.schedule import BRANCHES, hold_schedule, paired_schedules
+from hyst_interp.history.schedule import hold_schedule, paired_schedules
 from hyst_interp.history.state import fork
 from hyst_interp.questions.gap.trajectory import best_margin
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.results import write_results
 from hyst_interp.storage.run import Run, write_stage
-from hyst_interp.study.plan import Stage, setup_of
+from hyst_interp.study.plan import Stage
 from hyst_interp.study.train_branch import margins_of
 
 

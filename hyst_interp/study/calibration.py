@@ -48,7 +48,7 @@ class Cell:
     @property
     def updates(self) -> int:
         """Updates of the whole schedule."""
-        return 4 * self.schedule.levels * self.schedule.dwell
+        return self.schedule.updates
 
     @property
     def name(self) -> str:

@@ -8,10 +8,11 @@ import xarray as xr
 from hyst_interp.claim_inputs import evidence
 from hyst_interp.claims import judge
 from hyst_interp.config import StudyConfig
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.storage.atomic import new_directory
-from hyst_interp.storage.results import read_results, write_results
+from hyst_interp.storage.results import anchor_evaluations, read_results, stack, write_results
 from hyst_interp.storage.run import Run, write_stage
-from hyst_interp.study.plan import BRANCHES, Stage, measuring, orders_of
+from hyst_interp.study.plan import Stage, measuring
 from hyst_interp.study.train_branch import CLOCKS
 
 CLAIMS = "claims.json"
@@ -20,34 +21,21 @@ CLAIMS = "claims.json"
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `results`: one netCDF a quantity with dims (seed, order, …, trial), and `claims.json`."""
     run = Run(root)
-    results = {"trajectory": _trajectories(study, run), "anchors": _anchors(study, run)}
-    for kind in measuring(study):
-        orders = orders_of(study, kind)
+    results = {"trajectory": _trajectories(study, run), "anchors": anchor_evaluations(run, study.seeds)}
+    for kind, (_, orders) in measuring(study).items():
         if not orders:
             continue
         for path in sorted(run.measured(study.seeds[0], 0, kind).glob("*.nc")):
-            here = 1 if path.stem == "patching-figure" else orders
-            results[path.stem] = _merged(study, run, kind, path.name, here)
+            # A file that only the first so many orders have is merged over those.
+            there = [
+                order for order in range(orders) if (run.measured(study.seeds[0], order, kind) / path.name).is_file()
+            ]
+            results[path.stem] = _merged(study, run, kind, path.name, len(there))
     with new_directory(root / stage.directory) as part:
         for name, dataset in results.items():
             write_results(dataset, part / f"{name}.nc")
         (part / CLAIMS).write_text(json.dumps(_claims(study, results), indent=1, ensure_ascii=False) + "\n", "utf-8")
         write_stage(part, stage.kind, stage.digest)
-
-
-def _anchors(study: StudyConfig, run: Run) -> xr.Dataset:
-    """What the convergence criterion saw (seed, evaluation), padded with NaN; formed_at, age, last_step (seed)."""
-    found = [read_results(run.anchor(seed) / "convergence.nc") for seed in study.seeds]
-    longest = max(one.sizes["evaluation"] for one in found)
-    padded = [
-        one.reset_coords("step").astype("float64").pad(evaluation=(0, longest - one.sizes["evaluation"]))
-        for one in found
-    ]
-    facts = {
-        name: ("seed", [int(one.attrs[attribute]) for one in found])
-        for name, attribute in (("formed_at", "formed_at"), ("age", "age"), ("last_step", "step"))
-    }
-    return _stack(padded, "seed", list(study.seeds)).assign_coords(facts).drop_attrs(deep=False).set_coords("step")
 
 
 def _claims(study: StudyConfig, results: dict[str, xr.Dataset]) -> dict:
@@ -64,22 +52,15 @@ def _judged(study: StudyConfig, results: dict[str, xr.Dataset]) -> list[dict]:
     return [row.to_dict() for row in judge(evidence(results), study.claims, study.name)]
 
 
-def _stack(parts: list[xr.Dataset], dim: str, labels: list) -> xr.Dataset:
-    joined = xr.concat(
-        parts, dim=dim, coords="minimal", compat="override", combine_attrs="drop_conflicts", join="exact"
-    )
-    return joined.assign_coords({dim: labels})
-
-
 def _merged(study: StudyConfig, run: Run, kind: str, name: str, orders: int) -> xr.Dataset:
     """One measuring stage's file over seeds and orders; coordinates of trials become (seed, trial)."""
     seeds = []
     for seed in study.seeds:
         parts = [read_results(run.measured(seed, order, kind) / name) for order in range(orders)]
-        seeds.append(_stack(parts, "order", list(range(orders))))
+        seeds.append(stack(parts, "order", list(range(orders))))
     trial_coords = [c for c in seeds[0].coords if seeds[0][c].dims == ("trial",) and c != "trial"]
     seeds = [one.reset_coords(trial_coords) for one in seeds]
-    return _stack(seeds, "seed", list(study.seeds)).set_coords(trial_coords)
+    return stack(seeds, "seed", list(study.seeds)).set_coords(trial_coords)
 
 
 def _trajectories(study: StudyConfig, run: Run) -> xr.Dataset:
@@ -89,9 +70,9 @@ def _trajectories(study: StudyConfig, run: Run) -> xr.Dataset:
         orders = []
         for order in range(study.orders):
             parts = [read_results(run.branch(seed, order, branch) / "trajectory.nc") for branch in BRANCHES]
-            orders.append(_stack(parts, "branch", list(BRANCHES)))
-        seeds.append(_stack(orders, "order", list(range(study.orders))))
-    joined = _stack(seeds, "seed", list(study.seeds))
+            orders.append(stack(parts, "branch", list(BRANCHES)))
+        seeds.append(stack(orders, "order", list(range(study.orders))))
+    joined = stack(seeds, "seed", list(study.seeds))
     mixture = joined["p"].isel(seed=0, order=0, drop=True)
     first = Run(run.root).branch(study.seeds[0], 0, "below") / "trajectory.nc"
     hashes = {

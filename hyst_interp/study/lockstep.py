@@ -19,6 +19,7 @@ from typing import TypeVar
 import torch
 
 from hyst_interp.config import StudyConfig
+from hyst_interp.config.study import hold_positions, schedule_positions, setup_of
 from hyst_interp.errors import UserError
 from hyst_interp.history.convergence import train_anchors
 from hyst_interp.history.ensemble import trajectory_together
@@ -28,7 +29,7 @@ from hyst_interp.model.query_forward import covers
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.run import Run
 from hyst_interp.study.ledger import Ledger, pair_of
-from hyst_interp.study.plan import Stage, hold_positions, schedule_positions, setup_of
+from hyst_interp.study.plan import Stage
 from hyst_interp.study.train_anchor import write_anchor
 from hyst_interp.study.train_branch import BranchRecord, branch_record
 

@@ -6,33 +6,14 @@ stages that it reads from, so a stage whose directory records the planned hash n
 
 from dataclasses import dataclass
 
-from hyst_interp.config import SetUp, StudyConfig
+from hyst_interp.analysis.question import Need, StageRecord
+from hyst_interp.config import StudyConfig
 from hyst_interp.config.frozen import digest
+from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.questions import questions
 
-BRANCHES = ("below", "above")
 RECIPE = 2
 """Raised when a stage's code comes to mean something else, so that older directories no longer count as done."""
-
-MEASURING = {
-    "behaviour": ("behaviour", "attenuation"),
-    "attenuation": ("attenuation",),
-    "patching": ("patching", "attenuation"),
-    "circuits": ("patching", "attenuation"),
-}
-"""Measuring stages of a data order → the parts of the configuration that they read."""
-MAPPED = ("patching", "circuits")
-"""Measuring stages that only the first `patching.orders` data orders have."""
-LOCATING = {
-    "transplant": ("localization",),
-    "weights": ("localization",),
-    "coalitions": ("localization", "attenuation"),
-    "information": ("localization", "attenuation"),
-    "crossing": ("localization", "behaviour", "holds"),
-    "routes": ("localization", "patching"),
-}
-"""The same for stages that look for the memory; only the first `localization.orders` data orders have them."""
-CONTINUING = ("transplant", "crossing")
-"""Stages that train on from arrival, and so need its optimizer state."""
 
 
 @dataclass(frozen=True)
@@ -63,34 +44,17 @@ class Stage:
         return " ".join(words)
 
 
-def measuring(study: StudyConfig) -> dict[str, tuple[str, ...]]:
-    """Every measuring stage of the study → the parts of the configuration that it reads."""
+def measuring(study: StudyConfig) -> dict[str, tuple[StageRecord, int]]:
+    """Kind of every measuring stage of the study → its record, and how many data orders, from the first on, have it.
+
+    A question that needs optimizer states is left out where the study keeps none on arrival.
+    """
     kept = "hold-000" in study.save_optimizer
-    return MEASURING | {kind: parts for kind, parts in LOCATING.items() if kept or kind not in CONTINUING}
-
-
-def orders_of(study: StudyConfig, kind: str) -> int:
-    """How many data orders, from the first on, have a measuring stage."""
-    if kind in LOCATING:
-        return study.localization.orders
-    return study.patching.orders if kind in MAPPED else study.orders
-
-
-def setup_of(study: StudyConfig, seed: int) -> SetUp:
-    """What one seed of the study is trained on, and how."""
-    return SetUp(seed=seed, p0=study.p0, task=study.task, model=study.model, training=study.training)
-
-
-def schedule_positions(study: StudyConfig) -> tuple[int, ...]:
-    """Positions along the schedule at which margins are measured, its start and end included."""
-    length = 4 * study.schedule.levels * study.schedule.dwell
-    return (*range(0, length, study.behaviour.every), length)
-
-
-def hold_positions(study: StudyConfig) -> tuple[int, ...]:
-    """Updates after arrival at which margins are measured, every hold but 0 included."""
-    last = study.holds[-1]
-    return tuple(sorted({h for h in (*study.behaviour.hold_positions, *study.holds) if 0 < h <= last}))
+    return {
+        question.stage.kind: (question.stage, question.stage.orders.of(study))
+        for question in questions()
+        if question.stage is not None and (kept or Need.OPTIMIZER not in question.needs)
+    }
 
 
 def plan(study: StudyConfig) -> tuple[Stage, ...]:
@@ -122,9 +86,9 @@ def plan(study: StudyConfig) -> tuple[Stage, ...]:
                 for branch in BRANCHES
             )
             results = tuple(
-                stage(kind, f"{here}/results/{kind}", needed, (anchor, *branches), seed=seed, order=order)
-                for kind, needed in measuring(study).items()
-                if order < orders_of(study, kind)
+                stage(kind, f"{here}/results/{kind}", record.parts, (anchor, *branches), seed=seed, order=order)
+                for kind, (record, orders) in measuring(study).items()
+                if order < orders
             )
             stages.extend((*branches, *results))
             measured.extend((*branches, *results))

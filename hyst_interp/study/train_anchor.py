@@ -6,13 +6,14 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.config import StudyConfig
+from hyst_interp.config.study import setup_of
 from hyst_interp.history.convergence import Anchor, train_anchor
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.checkpoint import save
 from hyst_interp.storage.manifest import Provenance
 from hyst_interp.storage.results import write_results
 from hyst_interp.storage.run import write_stage
-from hyst_interp.study.plan import Stage, setup_of
+from hyst_interp.study.plan import Stage
 
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:

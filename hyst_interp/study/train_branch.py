@@ -9,6 +9,7 @@ import xarray as xr
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.config import StudyConfig
+from hyst_interp.config.study import hold_positions, schedule_positions, setup_of
 from hyst_interp.history.advance import trajectory
 from hyst_interp.history.measured import measured
 from hyst_interp.history.schedule import Schedule, exposure_digest, hold_schedule, paired_schedules
@@ -18,7 +19,7 @@ from hyst_interp.storage.checkpoint import load, save
 from hyst_interp.storage.manifest import Ancestor, Provenance
 from hyst_interp.storage.results import write_results
 from hyst_interp.storage.run import Run, write_stage
-from hyst_interp.study.plan import Stage, hold_positions, schedule_positions, setup_of
+from hyst_interp.study.plan import Stage
 from hyst_interp.tasks.trials import Trials
 
 CLOCKS = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hyst_interp as hi
-from hyst_interp.questions.gap.measure import gap_estimate
+from hyst_interp.questions.gap.pair_gap import gap as gap_estimate
 from hyst_interp.storage.checkpoint import save
 
 

@@ -13,6 +13,7 @@ import torch
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.config import ModelConfig, OptimizerConfig, ScheduleConfig, SetUp, TaskConfig, TrainingConfig
+from hyst_interp.config.schedule import Branch
 from hyst_interp.errors import UserError
 from hyst_interp.history import convergence, ensemble
 from hyst_interp.history.advance import advance, trajectory
@@ -20,7 +21,7 @@ from hyst_interp.history.convergence import train_anchor, train_anchors
 from hyst_interp.history.ensemble import trajectory_together
 from hyst_interp.history.ensemble_optimizer import factors
 from hyst_interp.history.measured import measured
-from hyst_interp.history.schedule import Branch, Schedule, hold_schedule, paired_schedules
+from hyst_interp.history.schedule import Schedule, hold_schedule, paired_schedules
 from hyst_interp.history.state import TrainingState, fork, initial_state
 from hyst_interp.storage.checkpoint import load
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyst_interp.config import ScheduleConfig
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.history.schedule import (
-    BRANCHES,
     Schedule,
     excursion,
     exposure_digest,

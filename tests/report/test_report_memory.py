@@ -7,18 +7,18 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from hyst_interp.report.source import Source, find, number_of
 from planted_memory import GAP, LARGEST, SHARE, WEIGHTS
 
-from hyst_interp.localization.controls import own_against_run
 from hyst_interp.questions.crossing import chapter as crossing
 from hyst_interp.questions.edges import chapter as routes
 from hyst_interp.questions.edges.summary import gap_edge_table
 from hyst_interp.questions.shapley import chapter as shapley
+from hyst_interp.questions.transplant.controls import own_against_run
 from hyst_interp.report import wording
 from hyst_interp.report.answers import UNDETERMINED, answers, carriers, decisive, larger_part, survives
 from hyst_interp.report.chapters import memory
 from hyst_interp.report.page import page, write_report
-from hyst_interp.report.source import Source, find, number_of
 from hyst_interp.report.verdict import verdict
 from hyst_interp.statistics import Estimate, student_t, undefined
 from hyst_interp.storage.run import Run

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hyst_interp.report.source import Source, find
 
 from hyst_interp.errors import UserError
+from hyst_interp.questions.gap.relaxation import at_holds
 from hyst_interp.questions.patching.chapter import named_maps
 from hyst_interp.report import page, wording
 from hyst_interp.report import source as source_module
 from hyst_interp.report.chapters import ORDER, chapters
 from hyst_interp.report.chapters.reproduce import command
 from hyst_interp.report.page import write_report
-from hyst_interp.report.source import Source, at_holds, find
 from hyst_interp.report.verdict import kind, verdict
 from hyst_interp.statistics import Estimate, equivalence, student_t, undefined
 from hyst_interp.storage.results import read_results, write_results

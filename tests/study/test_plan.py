@@ -2,8 +2,8 @@
 
 import pytest
 
-from hyst_interp.config.study import StudyConfig, load_study
-from hyst_interp.study.plan import LOCATING, Stage, hold_positions, plan, schedule_positions
+from hyst_interp.config.study import StudyConfig, hold_positions, load_study, schedule_positions
+from hyst_interp.study.plan import LOCATING, Stage, plan
 
 TINY = load_study("tiny")
 RECORDED = "d0eea0727e127ce2647f916d3ececff9f9b3d2ad0a592944139eaafbcad749a5"

@@ -1,33 +1,39 @@
 """What carries the gap: logits moved by replacing components, by every reference, alone and together."""
 
-from hyst_interp import figures as draw
 from hyst_interp.analysis.replicates import as_arrays
+from hyst_interp.questions.attenuation import of_run as attenuation_of_run
+from hyst_interp.questions.attenuation.figure import logits_moved_forest
+from hyst_interp.questions.attenuation.of_run import Replaced
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Replaced, Source, number_of
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, method, number, reason
 from hyst_interp.statistics import Estimate
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where nothing was replaced on arrival."""
-    if 0 not in source.replaced:
+    if 0 not in source.once(attenuation_of_run.replaced):
         return None
-    here = source.replaced[0]
-    tables = {"replacements": _replacements(here), "donors": _donors(here), "later": _later(source.replaced)}
+    here = source.once(attenuation_of_run.replaced)[0]
+    tables = {
+        "replacements": _replacements(here),
+        "donors": _donors(here),
+        "later": _later(source.once(attenuation_of_run.replaced)),
+    }
     return Chapter("attenuation", "What carries the gap", "Attenuation", tables, [_forest(here)])
 
 
 def _forest(here: Replaced) -> Figure:
     rows, gap = here.rows, here.gap
-    moved = as_arrays([number_of(row["logits_moved"]) for row in rows], "row").assign_coords(
+    moved = as_arrays([row["logits_moved"] for row in rows], "row").assign_coords(
         components=("row", [str(row["components"]) for row in rows]),
         reference=("row", [str(row["reference"]) for row in rows]),
-        share=("row", [estimate(number_of(row["attenuation"])) for row in rows]),
+        share=("row", [estimate(row["attenuation"]) for row in rows]),
     )
     mark = as_arrays([gap], "cell").isel(cell=0)
     return both(
         "attenuation",
-        lambda stacked: draw.logits_moved_forest(moved, mark, stacked),
+        lambda stacked: logits_moved_forest(moved, mark, stacked),
         "Logits moved on arrival when the output of components at the query is replaced in both networks, by"
         f" reference; circles are single components, diamonds joint sets. The dashed line is the gap, {estimate(gap)}"
         " logits, with its interval shaded: a set whose point lies on the line carries the whole gap. The share is"
@@ -41,12 +47,11 @@ def _replacements(here: Replaced) -> Table:
         cells(
             Cell(str(row["components"]), kind="lead"),
             str(row["reference"]),
-            estimate(number_of(row["logits_moved"])),
-            estimate(number_of(row["gap_after"])),
-            _share(number_of(row["attenuation"]), notes),
-            estimate(number_of(row["answer_mass"])),
-            f"{number(number_of(row['margin_after_below']).estimate)} /"
-            f" {number(number_of(row['margin_after_above']).estimate)}",
+            estimate(row["logits_moved"]),
+            estimate(row["gap_after"]),
+            _share(row["attenuation"], notes),
+            estimate(row["answer_mass"]),
+            f"{number(row['margin_after_below'].estimate)} / {number(row['margin_after_above'].estimate)}",
         )
         for row in here.rows
     ]
@@ -64,7 +69,7 @@ def _donors(here: Replaced) -> Table:
     rows = [
         cells(
             Cell(str(row["components"]), kind="lead"),
-            *(estimate(number_of(row[name])) for name in ("into_below", "into_above", "interaction")),
+            *(estimate(row[name]) for name in ("into_below", "into_above", "interaction")),
         )
         for row in here.rows
         if row["reference"] == "donor"
@@ -84,8 +89,8 @@ def _later(replaced: dict[int, Replaced]) -> Table:
             str(row["components"]),
             str(row["reference"]),
             estimate(one.gap),
-            estimate(number_of(row["logits_moved"])),
-            _share(number_of(row["attenuation"]), notes),
+            estimate(row["logits_moved"]),
+            _share(row["attenuation"], notes),
         )
         for hold, one in replaced.items()
         for row in one.rows

@@ -8,7 +8,6 @@ import typer
 from hyst_interp.cli.arguments import (
     Above,
     Below,
-    Figure,
     Format,
     NumberOfTrials,
     Seed,
@@ -17,13 +16,12 @@ from hyst_interp.cli.arguments import (
     check_seed,
     choice,
     component_sets,
-    figure_file,
     references,
     two_checkpoints,
 )
 from hyst_interp.cli.output import Answer, check_format, note, on_terminal, schema
 from hyst_interp.errors import UserError
-from hyst_interp.questions.shapley.command import refuse_meaningless, shapley_answer
+from hyst_interp.questions.gap.headline import headline
 
 if TYPE_CHECKING:
     from hyst_interp.storage.manifest import Manifest
@@ -47,7 +45,7 @@ def attenuate(
             "--components",
             metavar="SET[,SET…]",
             help="What is replaced: each (component by itself), heads, mlps, all, or components joined by + as in"
-            " L0H1+L1MLP; a comma makes rows. With --shapley: the players, every component of the sets by itself.",
+            " L0H1+L1MLP; a comma makes rows.",
         ),
     ] = "each,heads,mlps,all",
     reference: Annotated[
@@ -56,17 +54,9 @@ def attenuate(
             "--reference",
             metavar="R[,R…]",
             help="By what: own-mean, pooled-mean, donor, anchor-mean. By default the first three, and anchor-mean where"
-            " the anchor is at hand; with --shapley donor and own-mean.",
+            " the anchor is at hand.",
         ),
     ] = None,
-    shapley: Annotated[
-        bool,
-        typer.Option(
-            "--shapley",
-            help="Play out every coalition of components, and give each its Shapley value; with first and last effects,"
-            " and interactions of pairs.",
-        ),
-    ] = False,
     positions: Annotated[
         str, typer.Option("--positions", metavar="query|all", help="Where: at the query, or at every position.")
     ] = "query",
@@ -80,7 +70,6 @@ def attenuate(
             help="The common ancestor, for anchor-mean; by default the run's own, where its hash is the recorded one.",
         ),
     ] = None,
-    figure: Figure = None,
     format: Format = "table",
 ) -> Answer:
     """Replace components in two histories, and see how much of the gap between them goes.
@@ -92,7 +81,6 @@ def attenuate(
     Examples:
       hyst-interp attenuate checkpoints/seed-0/order-0/{below,above}
       hyst-interp attenuate A B --components heads,L1H3+L1MLP --reference donor
-      hyst-interp attenuate A B --shapley --figure shapley.html
       hyst-interp attenuate A B --format json
     """
     check_format(format)
@@ -100,14 +88,8 @@ def attenuate(
     check_seed(seed)
     choice("--positions", positions, ("query", "all"))
     asked = None if reference is None else references(reference)
-    if figure is not None and not shapley:
-        raise UserError(f"--figure '{figure}' draws Shapley values alone; add --shapley, or leave it out.")
-    file = None if figure is None else figure_file(figure)
     manifests = two_checkpoints(below, above)
     component_sets(components, manifests[0])
-    if shapley:
-        games = refuse_meaningless(manifests[0], components, asked, positions, anchor_path)
-        return shapley_answer(below, above, manifests, components, games, trials, seed, file, format)
     ancestor = anchor(anchor_path, below, manifests[0])
     if asked is None:
         asked = (*DEFAULT_REFERENCES, "anchor-mean") if ancestor is not None else DEFAULT_REFERENCES
@@ -132,16 +114,18 @@ def _measure(
     ancestor: Path | None,
     format: str,
 ) -> Answer:
-    from hyst_interp.facade import pair
+    from hyst_interp.analysis.histories import Histories
     from hyst_interp.history.guard import one_thread
+    from hyst_interp.questions.attenuation import methods
+    from hyst_interp.questions.gap import methods as gap_methods
     from hyst_interp.storage.manifest import describe
 
-    found = pair(below, above, trials, seed, ancestor)
+    found = Histories.open(below, above, trials, seed, ancestor)
     on_terminal(f"replacing {components} by {', '.join(asked)} on {trials:,} trials …")
     with one_thread():  # the same numbers on every call, and no contention with other processes
-        gap = found.gap().to_dict() | {"trials": trials}
-        margins = {branch: one.to_dict() for branch, one in found.mean_margins().items()}
-        rows = [row_entry(row) for row in found.attenuation(components, asked, positions)]
+        gap = gap_methods.gap(found).to_dict() | {"trials": trials}
+        margins = {branch: one.to_dict() for branch, one in gap_methods.mean_margins(found).items()}
+        rows = [row_entry(row) for row in methods.attenuation(found, components, asked, positions)]
     data: dict[str, Any] = {
         "schema": schema("attenuate"),
         "below": describe(manifests[0]),
@@ -193,36 +177,6 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     head = ["replaced", "logits moved", "", "share of the gap", "mass", "margin"]
     table = layout(head, body, align="llllrr", colour=colour)
     return "\n".join([*headline(data, p0), table, "", *_footer(rows, data["positions"], paragraph)])
-
-
-def headline(data: dict[str, Any], p0: float) -> list[str]:
-    """The gap, what it is a gap between, and what its interval speaks of."""
-    import math
-
-    from hyst_interp.cli.tables import estimate_text, number, paragraph
-
-    gap, margins = data["gap"], data["margins"]
-    sides = {branch: number(margins[branch]["estimate"]) for branch in ("below", "above")}
-    if gap["low"] is not None and gap["low"] > 0:
-        reading = "the network from below answers more from the prompt"
-    elif gap["high"] is not None and gap["high"] < 0:
-        reading = "the network from above answers more from the prompt"
-    else:
-        reading = "its interval contains 0"
-    return [
-        f"gap      {estimate_text(gap, 4)} logits: {reading}"
-        if len(reading) < 30
-        else f"gap      {estimate_text(gap, 4)} logits\n         {reading}",
-        f"margins  from below {sides['below']}, from above {sides['above']};"
-        f" best at p0 = {p0:g}: {number(math.log(p0 / (1 - p0)))}",
-        paragraph(f"below    {data['below']}", hang=" " * 9),
-        paragraph(f"above    {data['above']}", hang=" " * 9),
-        paragraph(
-            f"Intervals: {gap['level']:.0%} over {gap['trials']:,} conflict trials of these two networks only;"
-            " other seeds can differ by far more."
-        ),
-        "",
-    ]
 
 
 def _short(name: str) -> str:

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.exchange import exchanged
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
-from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.chunk import Chunk
 from hyst_interp.interventions.edit import Reference
 from hyst_interp.interventions.references import (
@@ -117,18 +117,6 @@ def _references(
     if "anchor" in averages:
         table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
     return table
-
-
-def logits_moved(found: xr.Dataset) -> xr.Dataset:
-    """Per row and trial (other dims kept): `gap`, `moved`, `gap_after`, and for donors `into_below`, `into_above`.
-
-    For means, moved = gap − gap_after. For donors, moved is the mean of the two directions; gap_after = gap − moved.
-    """
-    values = exchanged(found)
-    donor = found["reference"] == "donor"
-    moved = xr.where(donor, values["moved"], values["into_below"] + values["into_above"])
-    directions = {name: values[name].where(donor) for name in ("into_below", "into_above")}
-    return xr.Dataset({"gap": values["gap"], "moved": moved, "gap_after": values["gap"] - moved} | directions)
 
 
 def row_estimates(found: xr.Dataset) -> list[dict[str, str | Estimate]]:

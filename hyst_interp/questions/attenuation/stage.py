@@ -1,22 +1,17 @@
 """Replace components in both branches of one data order: every set on arrival, the joint heads at later holds."""
 
-from pathlib import Path
+import xarray as xr
 
-from hyst_interp.config import StudyConfig
+from hyst_interp.analysis.stage_inputs import StageInputs
 from hyst_interp.questions.attenuation.measure import attenuation
-from hyst_interp.storage.atomic import new_directory
-from hyst_interp.storage.results import write_results
-from hyst_interp.storage.run import write_stage
-from hyst_interp.study.pairs import pair_at
-from hyst_interp.study.plan import Stage
 
 
-def run(study: StudyConfig, root: Path, stage: Stage) -> None:
-    """Writes `results/attenuation/attenuation-hold-NNN.nc`: dims (row, branch, trial)."""
-    with new_directory(root / stage.directory) as part:
-        for hold in study.holds:
-            wanted = study.attenuation.arrival if hold == 0 else study.attenuation.holds
-            pair = pair_at(study, root, stage.seed, stage.order, hold, study.attenuation.trials)
-            sets = {reference: pair.sets(",".join(names)) for reference, names in wanted.items()}
-            write_results(attenuation(pair, sets), part / f"attenuation-hold-{hold:03d}.nc")
-        write_stage(part, stage.kind, stage.digest)
+def run(inputs: StageInputs) -> dict[str, xr.Dataset]:
+    """`attenuation-hold-NNN`: dims (row, branch, trial)."""
+    settings, results = inputs.study.attenuation, {}
+    for hold in inputs.study.holds:
+        wanted = settings.arrival if hold == 0 else settings.holds
+        pair = inputs.pair(settings.trials, hold)
+        sets = {reference: pair.sets(",".join(names)) for reference, names in wanted.items()}
+        results[f"attenuation-hold-{hold:03d}"] = attenuation(pair, sets)
+    return results

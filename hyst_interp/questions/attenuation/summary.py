@@ -6,13 +6,11 @@ means over seeds, undefined with its reason where the gap may be 0.
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.attenuation.measure import logits_moved
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.replicates import over_seeds, per_seed, per_seed_dataset
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.statistics import Estimate, ratio_of_means
-
-ReplacementRow = dict[str, str | Estimate]
 
 
 def replacement_gap(found: xr.Dataset) -> Estimate:
@@ -20,7 +18,7 @@ def replacement_gap(found: xr.Dataset) -> Estimate:
     return over_seeds(per_seed(logits_moved(found)["gap"]))
 
 
-def replacement_rows(found: xr.Dataset) -> list[ReplacementRow]:
+def replacement_rows(found: xr.Dataset) -> list[Row]:
     """Rows of an attenuation with dims (seed, order, row, branch, trial), estimates over seeds.
 
     Keys: `components`, `reference`, `logits_moved`, `gap_after`, `attenuation`, `answer_mass` (mean of both branches),
@@ -30,10 +28,10 @@ def replacement_rows(found: xr.Dataset) -> list[ReplacementRow]:
     moved = per_seed_dataset(logits_moved(found))
     mass = per_seed(found["answer_mass"].astype("float64").mean("branch"))
     after = per_seed(found["margin_after"].astype("float64"))
-    rows: list[ReplacementRow] = []
+    rows: list[Row] = []
     for index in range(found.sizes["row"]):
         one = moved.isel(row=index)
-        row: ReplacementRow = {
+        row: Row = {
             "components": str(found["components"].values[index]),
             "reference": str(found["reference"].values[index]),
             "logits_moved": over_seeds(one["moved"]),
@@ -48,8 +46,3 @@ def replacement_rows(found: xr.Dataset) -> list[ReplacementRow]:
             row["interaction"] = over_seeds((one["into_below"] - one["into_above"]) / 2)
         rows.append(row)
     return rows
-
-
-def per_seed_dataset(found: xr.Dataset) -> xr.Dataset:
-    """`relaxation.per_seed` of every variable, dims (seed, …)."""
-    return xr.Dataset({name: per_seed(array) for name, array in found.data_vars.items()})

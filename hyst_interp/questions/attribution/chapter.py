@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from hyst_interp import figures as draw
 from hyst_interp.analysis.replicates import as_arrays
+from hyst_interp.questions.attenuation import of_run as attenuation_of_run
 from hyst_interp.questions.attribution.direct_attribution import (
     OFF_DISTRIBUTION,
     Account,
@@ -12,20 +12,21 @@ from hyst_interp.questions.attribution.direct_attribution import (
     account,
     agreements,
 )
+from hyst_interp.questions.attribution.figure import direct_forest
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, listed, method, number
 
 REFERENCES = ("own-mean", "donor")
 PARTS = {"activation": "what is written", "readout": "how it is read", "scale": "the final scale"}
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where the run has no direct attribution."""
     if "direct" not in source.results:
         return None
     found = account(source.results["direct"])
-    rows = source.replaced[0].rows if 0 in source.replaced else []
+    rows = source.once(attenuation_of_run.replaced)[0].rows if 0 in source.once(attenuation_of_run.replaced) else []
     compared = agreements(found, rows, REFERENCES)
     tables = {"parts": _parts(found)}
     if compared:
@@ -55,7 +56,7 @@ def _figure(found: Account, compared: list[Agreement]) -> Figure:
     )
     return both(
         "direct",
-        lambda stacked: draw.direct_forest(terms, parts, causal, stacked),
+        lambda stacked: direct_forest(terms, parts, causal, stacked),
         "Each term is what one component, or an embedding or bias, adds to the gap on arrival through the final"
         " LayerNorm and the unembedding alone; all terms add up to the gap. Bars are its parts: another activation,"
         f" another read-out, another final scale.{words} Intervals: {method(found.total)}.",

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.attenuation.summary import ReplacementRow
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.agreement import compared
+from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.statistics import Estimate
 
 OFF_DISTRIBUTION = 0.9
@@ -82,7 +82,7 @@ def margins(direct: xr.Dataset) -> xr.DataArray:
     return found.sel(branch=list(BRANCHES))
 
 
-def agreements(found: Account, rows: list[ReplacementRow], references: tuple[str, ...]) -> list[Agreement]:
+def agreements(found: Account, rows: list[Row], references: tuple[str, ...]) -> list[Agreement]:
     """Components that stand both among the terms and among the replacements, in the account's order."""
     names = [str(name) for name in found.terms["term"].values]
     made = []
@@ -91,25 +91,11 @@ def agreements(found: Account, rows: list[ReplacementRow], references: tuple[str
         if not here:
             continue
         direct = found.term(name)
-        moved = {str(reference): _estimate(row["logits_moved"]) for reference, row in here.items()}
-        mass = _estimate(here["own-mean"]["answer_mass"]).estimate if "own-mean" in here else None
+        moved = {str(reference): row["logits_moved"] for reference, row in here.items()}
+        mass = here["own-mean"]["answer_mass"].estimate if "own-mean" in here else None
         verdict = {reference: compared(direct, one) for reference, one in moved.items()}
         made.append(Agreement(name, direct, moved, verdict, mass, _reason(name, names, mass)))
     return made
-
-
-def compared(direct: Estimate, moved: Estimate) -> str:
-    """`agree`: same sign, both without 0, and overlapping; `same sign` without overlap; `opposite signs`; or neither.
-
-    An interval that contains 0, or none, leaves the comparison `undetermined`.
-    """
-    if not (direct.excludes(0) and moved.excludes(0)) or direct.estimate is None or moved.estimate is None:
-        return "undetermined"
-    if direct.estimate * moved.estimate < 0:
-        return "opposite signs"
-    ends = (direct.low, direct.high, moved.low, moved.high)
-    low_a, high_a, low_b, high_b = (float("nan") if end is None else end for end in ends)
-    return "agree" if low_a <= high_b and low_b <= high_a else "same sign"
 
 
 def _reason(name: str, names: list[str], mass: float | None) -> str:
@@ -129,9 +115,3 @@ def _reason(name: str, names: list[str], mass: float | None) -> str:
     if mass is not None and mass < OFF_DISTRIBUTION:
         words += "; its replacement leaves the distribution"
     return words
-
-
-def _estimate(value: str | Estimate) -> Estimate:
-    if isinstance(value, str):
-        raise TypeError(f"'{value}' is no estimate")
-    return value

@@ -18,7 +18,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix

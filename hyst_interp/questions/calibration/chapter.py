@@ -1,17 +1,22 @@
 """The specification curve: in how many schedules of the calibration grid do the paper's signs hold?"""
 
-from hyst_interp import figures as draw
+from hyst_interp.config.study import PRESETS
+from hyst_interp.questions.calibration.figure import specification_curve
 from hyst_interp.questions.calibration.summary import SIGNS, counts, specification
 from hyst_interp.report.blocks import Chapter, both
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import band_method
+from hyst_interp.storage.results import read_results
+
+GRID = PRESETS / "paper-calibration.nc"
+"""The grid that the paper preset was chosen from."""
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where the study was not chosen from a grid."""
-    grid = source.grid
-    if grid is None:
+    if source.study.name != "paper" or not GRID.is_file():
         return None
+    grid = read_results(GRID)
     found = specification(grid)
     tallies = []
     for hold, (leaning, certain, n) in counts(found).items():
@@ -20,7 +25,7 @@ def chapter(source: Source) -> Chapter | None:
     seeds = [str(seed) for seed in grid["seed"].values]
     drawn = both(
         "calibration",
-        lambda stacked: draw.specification_curve(grid, stacked),
+        lambda stacked: specification_curve(grid, stacked),
         "Every schedule of the grid, sorted by its mean gap on arrival, with intervals over calibration seeds"
         f" ({band_method(found.attrs)}); the squares below say which schedule it is. A filled point holds the paper’s"
         " sign by its whole interval, after 100 updates by two one-sided tests (so by the 90 % interval).",

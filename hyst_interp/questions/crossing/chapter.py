@@ -2,29 +2,29 @@
 
 import xarray as xr
 
-from hyst_interp import figures as draw
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.localization.controls import ladder_ends, streams_against_ladder
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
 from hyst_interp.plots.heatmap import SITES
-from hyst_interp.questions.crossing.layer_swap import LadderRow, climbed, ladder_arrays, ladder_rows
+from hyst_interp.questions.crossing.controls import ladder_ends, streams_against_ladder
+from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps
+from hyst_interp.questions.crossing.layer_swap import climbed, ladder_arrays, ladder_rows
 from hyst_interp.questions.crossing.measure import KINDS, crossing_table
+from hyst_interp.questions.crossing.over_time_figure import mechanism_course
 from hyst_interp.questions.crossing.over_time_summary import (
     TOGETHER,
-    MechanismRow,
     mechanism_arrays,
     mechanism_rows,
 )
-from hyst_interp.questions.gap.relaxation import per_seed
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source, number_of
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, size
 from hyst_interp.statistics import Estimate
 
 MEASURES = {"mean": "means over trials", "rms": "root mean squares over trials"}
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where nothing was moved between the histories."""
     moved = {kind: found for kind in KINDS if (found := source.results.get(f"crossing-{kind}")) is not None}
     ladder, course = source.results.get("ladder"), source.results.get("mechanism")
@@ -60,7 +60,7 @@ def _map(kind: str, found: xr.Dataset, first: int) -> Figure:
     whose = f"seed {first}, whose heads have numbers of their own" if heads else "the mean over seeds"
     return both(
         f"crossing-{kind}",
-        lambda stacked: draw.crossing_map(cells_["estimate"].assign_attrs(cells_.attrs), stacked),
+        lambda stacked: crossing_map(cells_["estimate"].assign_attrs(cells_.attrs), stacked),
         f"What moves of the gap, in logits, when {SITES[kind]} at the positions of a role, or everywhere, comes from"
         " the"
         f" other history; {whose}. Sufficient: how far from below’s content, moved into from above, brings the gap with"
@@ -82,26 +82,26 @@ def _asymmetry(moved: dict[str, xr.Dataset]) -> str:
     return listed(parts)
 
 
-def _ladder(rows: list[LadderRow], gap: Estimate) -> Figure:
+def _ladder(rows: list[Row], gap: Estimate) -> Figure:
     arrays, mark = ladder_arrays(rows), as_arrays([gap], "cell").isel(cell=0)
     return both(
         "ladder",
-        lambda stacked: draw.ladder_steps(arrays, mark, stacked),
+        lambda stacked: ladder_steps(arrays, mark, stacked),
         "A rung’s network computes the donor’s stream up to it and goes on with the receiver’s weights. The first rung"
         " is the receiver, the last the donor, so the rungs add up to the gap and say at what depth it enters; both"
         f" directions are climbed, black is their mean. Intervals: {method(gap)}.",
     )
 
 
-def _rungs(rows: list[LadderRow], gap: Estimate) -> Table:
+def _rungs(rows: list[Row], gap: Estimate) -> Table:
     lines = []
     for row in rows:
-        share = number_of(row["added_share"])
+        share = row["added_share"]
         names = ("moved", "added", "added_into_below", "added_into_above")
         lines.append(
             cells(
                 Cell(str(row["rung"]), kind="lead"),
-                *(estimate(number_of(row[name])) for name in names),
+                *(estimate(row[name]) for name in names),
                 estimate(share),
             )
         )
@@ -109,33 +109,30 @@ def _rungs(rows: list[LadderRow], gap: Estimate) -> Table:
     note = (
         f"In logits. Gap: {estimate(gap)}. Intervals: {method(gap)}; shares: ratios of means with Fieller’s interval."
     )
-    why = blanks(number_of(row["added_share"]) for row in rows)
+    why = blanks(row["added_share"] for row in rows)
     return Table("The ladder of prefixes", (*head, "share of the gap"), lines, (note, *why))
 
 
-def _course(rows: list[MechanismRow]) -> Figure:
+def _course(rows: list[Row]) -> Figure:
     arrays = mechanism_arrays(rows)
     return both(
         "mechanism",
-        lambda stacked: draw.mechanism_course(arrays, stacked=stacked),
+        lambda stacked: mechanism_course(arrays, stacked=stacked),
         "The behaviour’s difference (the gap) and the mechanisms’ (what moving the heads’, the MLPs’, or both outputs"
         " at"
         " the query between the histories moves), in logits at every measured position of the hold, and as shares of"
         " their own values at arrival. Means can cancel while nothing is alike; root mean squares over trials cannot."
-        f" Intervals: {method(number_of(rows[0]['behaviour']))}.",
+        f" Intervals: {method(rows[0]['behaviour'])}.",
     )
 
 
-def _mechanism(rows: list[MechanismRow]) -> Table:
+def _mechanism(rows: list[Row]) -> Table:
     lines = [
         cells(
             Cell(str(row["mechanism"]), kind="lead"),
             MEASURES[str(row["measure"])],
             str(row["position"]),
-            *(
-                estimate(number_of(row[name]))
-                for name in ("behaviour", "moved", "behaviour_left", "moved_left", "difference")
-            ),
+            *(estimate(row[name]) for name in ("behaviour", "moved", "behaviour_left", "moved_left", "difference")),
             str(row["verdict"]),
         )
         for row in rows
@@ -159,7 +156,7 @@ def _mechanism(rows: list[MechanismRow]) -> Table:
     )
 
 
-def _later(rows: list[MechanismRow], measure: str) -> str:
+def _later(rows: list[Row], measure: str) -> str:
     """Verdicts of one measure over mechanisms and positions, counted."""
     words = [
         str(row["verdict"])

@@ -66,15 +66,17 @@ def cross(
     if site == "mlp_out" and manifests[0].setup.model.d_mlp == 0:
         raise UserError("site 'mlp_out' does not exist in this model, which has no MLP; use resid_pre or result.")
 
-    from hyst_interp.cli.pairs import facts, plain
-    from hyst_interp.facade import pair
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.cli.rows import plain
     from hyst_interp.history.guard import one_thread
-    from hyst_interp.localization.controls import ladder_ends
+    from hyst_interp.questions.crossing import methods
+    from hyst_interp.questions.crossing.controls import ladder_ends
+    from hyst_interp.questions.gap.headline import facts
 
     on_terminal(f"moving {site} between two networks on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = pair(below, above, trials, seed)
-        cells, rungs = found.crossing(site), found.prefix_ladder()
+        found = Histories.open(below, above, trials, seed)
+        cells, rungs = methods.crossing(found, site), methods.prefix_ladder(found)
         data = facts("cross", found, manifests)
     assert rungs.found is not None
     data |= _map_data(cells, site)
@@ -92,7 +94,7 @@ def cross(
 
 
 def _draw(cells: "xr.Dataset", file: Path) -> None:
-    from hyst_interp.figures import write_figure
+    from hyst_interp.plots.write import write_figure
     from hyst_interp.questions.crossing.figure import crossing_map
 
     write_figure(crossing_map(cells["estimate"]), file)
@@ -137,10 +139,10 @@ def _rows(cells: "xr.Dataset", data: dict[str, Any]) -> "Iterator[dict[str, Any]
 
 def _table(data: dict[str, Any], cells: "xr.Dataset", p0: float, colour: bool) -> str:
     from hyst_interp.cli.maps import map_lines
-    from hyst_interp.cli.pairs import exactly, written
+    from hyst_interp.cli.rows import exactly, written
     from hyst_interp.cli.tables import Bars, estimate_text, layout, paragraph
-    from hyst_interp.questions.attenuation.command import headline
     from hyst_interp.questions.crossing.measure import MAPS
+    from hyst_interp.questions.gap.headline import headline
 
     lines = headline(data, p0)
     for effect in MAPS:

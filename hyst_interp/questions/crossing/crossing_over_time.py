@@ -14,16 +14,15 @@ import xarray as xr
 from torch import from_numpy
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.pair_data import PairData
+from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
-from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.cached_sweep import cached_sweep
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.references import edits_for, query_only, written_by
 from hyst_interp.interventions.sweep import Cell
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.questions.crossing.measure import contents
-from hyst_interp.questions.information.measure import refuse_other_shapes
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component, Site
 from hyst_interp.tasks.trials import Trials

@@ -19,19 +19,16 @@ from jaxtyping import Float
 from torch.func import functional_call
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.model.hooked import Hooked, device_of
-from hyst_interp.questions.gap.relaxation import per_seed
-from hyst_interp.questions.information.measure import refuse_other_shapes
 from hyst_interp.readout import chunks, read
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 
 NOTHING, EVERYTHING = "nothing", "unembedding"
 """First and last rung."""
-
-LadderRow = dict[str, str | Estimate]
 
 
 def rungs(n_layers: int, mlps: bool) -> tuple[str, ...]:
@@ -137,7 +134,7 @@ def climbed(found: xr.Dataset) -> xr.Dataset:
     return values.assign({name: one.assign_attrs(units="logits") for name, one in steps.items()})
 
 
-def ladder_rows(found: xr.Dataset) -> list[LadderRow]:
+def ladder_rows(found: xr.Dataset) -> list[Row]:
     """One row a rung: `rung`, `moved`, `into_below`, `into_above`, `added` and its directions, `added_share`.
 
     Over seeds where there is a `seed`, else over the trials of one pair.
@@ -146,10 +143,10 @@ def ladder_rows(found: xr.Dataset) -> list[LadderRow]:
     over = "seeds" if "seed" in values.dims else "trials"
     values = values.map(per_seed) if over == "seeds" else values
     names = [str(name) for name in values.data_vars if name != "gap"]
-    rows: list[LadderRow] = []
+    rows: list[Row] = []
     for rung in values["rung"].values:
         here = values.sel(rung=rung, drop=True)
-        row: LadderRow = {"rung": str(rung)}
+        row: Row = {"rung": str(rung)}
         row |= {
             name: over_seeds(here[name]) if over == "seeds" else over_trials(here[name].values, "logits")
             for name in names
@@ -159,7 +156,7 @@ def ladder_rows(found: xr.Dataset) -> list[LadderRow]:
     return rows
 
 
-def ladder_arrays(rows: list[LadderRow]) -> xr.Dataset:
+def ladder_arrays(rows: list[Row]) -> xr.Dataset:
     """`ladder_rows` for a figure: `estimate`, `low`, `high`, dims (quantity, rung), in logits."""
     names = [name for name in rows[0] if name not in ("rung", "added_share")]
     columns = [as_arrays([one for row in rows if isinstance(one := row[name], Estimate)], "rung") for name in names]

@@ -21,18 +21,16 @@ import torch
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
+from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
-from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.cached_sweep import cached_sweep
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.install import capture
 from hyst_interp.interventions.patching import Grid, grid, hook_at
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
-from hyst_interp.questions.gap.relaxation import per_seed
-from hyst_interp.questions.information.measure import refuse_other_shapes
 from hyst_interp.readout import chunks
 from hyst_interp.sites import ROLES, Site
 from hyst_interp.statistics import Estimate, over_trials

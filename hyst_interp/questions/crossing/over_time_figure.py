@@ -11,10 +11,10 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.plots.band import band_traces
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, INK, PAPER, QUIET, SMALL, themed
-from hyst_interp.questions.gap.margin_figure import band_traces
 
 Look = tuple[str, str, str]
 """Colour, dash, symbol."""

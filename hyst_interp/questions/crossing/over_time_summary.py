@@ -26,9 +26,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
 from hyst_interp.questions.crossing.crossing_over_time import mechanism_values
-from hyst_interp.questions.gap.relaxation import per_seed
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means, undefined
 
 MEASURES = ("mean", "rms")
@@ -37,10 +37,9 @@ TOGETHER = 0.1
 UNIT = "share of the value at arrival"
 
 Values = Float[np.ndarray, " unit"]
-MechanismRow = dict[str, str | int | Estimate]
 
 
-def mechanism_rows(found: xr.Dataset) -> list[MechanismRow]:
+def mechanism_rows(found: xr.Dataset) -> list[Row]:
     """One row a measure, a mechanism, and a stop.
 
     Keys: `measure`, `mechanism`, `position`; in logits `behaviour` and `moved`; `behaviour_left`, `moved_left`, and
@@ -53,13 +52,13 @@ def mechanism_rows(found: xr.Dataset) -> list[MechanismRow]:
     over = "seeds" if "seed" in values.dims else "trials"
     squares = (values["into_below"] ** 2 + values["into_above"] ** 2) / 2
     pairs = {"mean": (values["gap"], values["moved"]), "rms": (values["gap"] ** 2, squares)}
-    rows: list[MechanismRow] = []
+    rows: list[Row] = []
     for measure, both in pairs.items():
         gap, moved = (per_seed(one) if over == "seeds" else one for one in both)
         for mechanism in moved["mechanism"].values:
             one = moved.sel(mechanism=mechanism)
             for index, position in enumerate(found["position"].values):
-                row: MechanismRow = {"measure": measure, "mechanism": str(mechanism), "position": int(position)}
+                row: Row = {"measure": measure, "mechanism": str(mechanism), "position": int(position)}
                 now, then = ((gap[{"position": i}].values, one[{"position": i}].values) for i in (index, 0))
                 row |= _sizes(measure, now, over) | _left(measure, now, then, over)
                 row["verdict"] = "arrival" if index == 0 else verdict(row["difference"])  # type: ignore[arg-type]
@@ -77,7 +76,7 @@ def verdict(difference: Estimate) -> str:
     return "together" if max(-low, high) <= TOGETHER else "undetermined"
 
 
-def mechanism_arrays(rows: list[MechanismRow]) -> xr.Dataset:
+def mechanism_arrays(rows: list[Row]) -> xr.Dataset:
     """Rows for a figure: `estimate`, `low`, `high`, dims (quantity, measure, mechanism, position), and `verdict`."""
     names = ("behaviour", "moved", "behaviour_left", "moved_left", "difference")
     coords = {dim: list(dict.fromkeys(row[dim] for row in rows)) for dim in ("measure", "mechanism", "position")}

@@ -6,10 +6,9 @@ matters here is how they settle with the number of steps.
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
 from hyst_interp.questions.edges.edge_attribution import DEFAULT_STEPS
-from hyst_interp.questions.gap.relaxation import per_seed
-from hyst_interp.statistics import Estimate
 
 UNITS = {
     "pearson": "correlation",
@@ -21,8 +20,6 @@ UNITS = {
 }
 """Measure of `edge_attribution.convergence` → its unit."""
 
-AttributionRow = dict[str, int | Estimate]
-
 
 def agreement_by_step(found: xr.Dataset) -> xr.Dataset:
     """Every measure of one seed, dims (seed, steps), from `route_study.attributions` merged over seeds and orders."""
@@ -30,7 +27,7 @@ def agreement_by_step(found: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({name: per_seed(found[name].astype("float64")).mean(["twin", "branch"]) for name in names})
 
 
-def attribution_rows(found: xr.Dataset) -> list[AttributionRow]:
+def attribution_rows(found: xr.Dataset) -> list[Row]:
     """One row a number of steps: `steps`, and every measure over seeds."""
     values = agreement_by_step(found)
     return [

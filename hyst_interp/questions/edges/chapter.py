@@ -3,9 +3,10 @@
 import numpy as np
 import xarray as xr
 
-from hyst_interp import figures as draw
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.questions.attenuation.measure import logits_moved
+from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.questions.edges import of_run as edges_of_run
+from hyst_interp.questions.edges.attribution_figure import attribution_dots
 from hyst_interp.questions.edges.attribution_summary import UNITS, attribution_rows, one_seed, settling, usual_steps
 from hyst_interp.questions.edges.circuit_summary import (
     circuit_rows,
@@ -17,12 +18,14 @@ from hyst_interp.questions.edges.circuit_summary import (
 )
 from hyst_interp.questions.edges.edge_circuits import FAITHFULNESS
 from hyst_interp.questions.edges.edge_similarity import likeness_of_edges
+from hyst_interp.questions.edges.faithfulness_figure import faithfulness_curves
+from hyst_interp.questions.edges.figure import route_graph
+from hyst_interp.questions.edges.map_figure import edge_map
 from hyst_interp.questions.edges.summary import gap_edge_table, twin_table
-from hyst_interp.questions.gap.relaxation import per_seed
 from hyst_interp.questions.similarity.similarity_over_seeds import Likeness
 from hyst_interp.report.answers import UNDETERMINED, carriers
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source, number_of
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, correlation, estimate, listed, method, number, reason, size
 from hyst_interp.statistics import Estimate
 
@@ -31,16 +34,18 @@ DRAWN, LISTED = 32, 12
 CHANGED = {"value": "the contextual answer", "rename": "the fixed answer"}
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where no edges were patched."""
     if "routes" not in source.results or "routes-gap" not in source.results:
         return None
     gap = over_seeds(per_seed(logits_moved(source.results["routes-gap"])["gap"]))
-    edges = gap_edge_table(source.results["routes-gap"], source.renaming, source.graph)
+    edges = gap_edge_table(
+        source.results["routes-gap"], source.once(edges_of_run.names), source.once(edges_of_run.graph)
+    )
     twins = [str(twin) for twin in source.results["routes"]["twin"].values]
     drawn = [_gap_graph(source, edges, gap), _gap_map(edges, gap)]
     tables = {"kinds": _kinds(source, gap), "edges": _edges(edges), "likeness": _likeness(source, twins)}
-    there = carriers([(str(row["kind"]), number_of(row["moved"])) for row in source.edge_kinds], gap)
+    there = carriers([(str(row["kind"]), row["moved"]) for row in source.once(edges_of_run.edge_kinds)], gap)
     words = {
         "edges": edges.sizes["edge"],
         "gap": gap,
@@ -54,7 +59,7 @@ def chapter(source: Source) -> Chapter | None:
     inside = None
     if "circuits" in source.results:
         found = source.results["circuits"]
-        inside = members(found, source.renaming, source.graph)
+        inside = members(found, source.once(edges_of_run.names), source.once(edges_of_run.graph))
         drawn.append(_curves(found))
         tables |= {"circuits": _circuits(found), "overlap": _overlap(inside)}
         words["ends"] = tuple(size(one) for one in ends(found))
@@ -70,14 +75,14 @@ def _largest(effect: xr.DataArray, count: int) -> np.ndarray:
     return np.argsort(-np.abs(effect.values), kind="stable")[:count]
 
 
-def _gap_graph(source: Source, edges: xr.Dataset, gap: Estimate) -> Figure:
+def _gap_graph(source: RunResults, edges: xr.Dataset, gap: Estimate) -> Figure:
     shown = edges.sel(history=["moved", "interaction"])
     chosen = np.zeros(edges.sizes["edge"], dtype=bool)
     chosen[_largest(edges["effect"].sel(history="moved"), DRAWN)] = True
     table = shown.assign(member=(("history", "edge"), np.stack([chosen, chosen])))
     return both(
         "routes-gap",
-        lambda stacked: draw.route_graph(table.assign_attrs(title="The gap, edge by edge"), stacked),
+        lambda stacked: route_graph(table.assign_attrs(title="The gap, edge by edge"), stacked),
         "Logits of the gap that move when one edge carries what the other history’s source writes, the"
         f" {int(chosen.sum())}"
         f" largest of {edges.sizes['edge']} edges; mean over seeds{_matched(source)}. On the right half the"
@@ -91,20 +96,20 @@ def _gap_map(edges: xr.Dataset, gap: Estimate) -> Figure:
     table = edges.sel(history=["moved", "interaction"]).assign_attrs(title="The gap, every edge")
     return both(
         "edge-map-gap",
-        lambda stacked: draw.edge_map(table, stacked),
+        lambda stacked: edge_map(table, stacked),
         "The same for every edge: what writes, down; what reads, across (a head by its query, key, and value). Blank"
         f" where there is no edge. Intervals on hover: {method(gap)}.",
     )
 
 
-def _matched(source: Source) -> str:
+def _matched(source: RunResults) -> str:
     if len(source.study.seeds) < 2:
         return ""
     return f", heads of other seeds matched within layers to those of seed {source.study.seeds[0]}"
 
 
-def _twin_graph(source: Source, twin: str, inside: xr.DataArray | None) -> Figure:
-    table = twin_table(source.results["routes"], twin, source.renaming, source.graph)
+def _twin_graph(source: RunResults, twin: str, inside: xr.DataArray | None) -> Figure:
+    table = twin_table(source.results["routes"], twin, source.once(edges_of_run.names), source.once(edges_of_run.graph))
     told = "edges above 3 % of the largest effect"
     if inside is not None:
         belongs = typical(inside).sel(twin=twin, history=table["history"].values)
@@ -114,7 +119,7 @@ def _twin_graph(source: Source, twin: str, inside: xr.DataArray | None) -> Figur
     words = {"title": f"The circuit of {changed} ({twin} twin)"}
     return both(
         f"routes-{twin}",
-        lambda stacked: draw.route_graph(table.assign_attrs(words), stacked),
+        lambda stacked: route_graph(table.assign_attrs(words), stacked),
         "Effect on the margin of one edge carrying the corrupted run’s message, where the corruption changes"
         f" {changed};"
         f" {told}; means over seeds{_matched(source)}. Dotted in the difference: in the circuit of one history only."
@@ -122,18 +127,18 @@ def _twin_graph(source: Source, twin: str, inside: xr.DataArray | None) -> Figur
     )
 
 
-def _kinds(source: Source, gap: Estimate) -> Table:
-    rows = source.edge_kinds
+def _kinds(source: RunResults, gap: Estimate) -> Table:
+    rows = source.once(edges_of_run.edge_kinds)
     lines = []
     for row in rows:
-        share = number_of(row["share"])
+        share = row["share"]
         lines.append(
             cells(
                 Cell(str(row["kind"]), kind="lead"),
                 str(row["edges"]),
-                estimate(number_of(row["moved"])),
+                estimate(row["moved"]),
                 estimate(share),
-                *(estimate(number_of(row[name])) for name in ("into_below", "into_above")),
+                *(estimate(row[name]) for name in ("into_below", "into_above")),
             )
         )
     head = ("route", "edges", "logits moved", "share of the gap", "from above into below", "from below into above")
@@ -142,7 +147,7 @@ def _kinds(source: Source, gap: Estimate) -> Table:
         f" {method(gap)}, not corrected for {len(rows)} kinds. What an edge moves, edges after it hand on: sums over"
         " routes of different depth count the same logits more than once."
     )
-    return Table("The gap by kind of route", head, lines, (note, *blanks(number_of(row["share"]) for row in rows)))
+    return Table("The gap by kind of route", head, lines, (note, *blanks(row["share"] for row in rows)))
 
 
 def _edges(edges: xr.Dataset) -> Table:
@@ -168,12 +173,12 @@ def _cell(edges: xr.Dataset, history: str, at: int) -> str:
     return f"{number(value)} [{number(low)}, {number(high)}]"
 
 
-def _likeness(source: Source, twins: list[str]) -> Table:
+def _likeness(source: RunResults, twins: list[str]) -> Table:
     lines = []
     for twin in twins:
         effect = source.results["routes"]["effect"].sel(twin=twin, drop=True)
         wide = effect.astype("float64").mean("trial") if "trial" in effect.dims else effect
-        alike = likeness_of_edges(wide, source.graph)
+        alike = likeness_of_edges(wide, source.once(edges_of_run.graph))
         between, siblings = (estimate(alike.distance(kind)) for kind in ("histories", "ceiling"))
         lines.append(
             cells(
@@ -210,7 +215,7 @@ def _curves(found: xr.Dataset) -> Figure:
     kept, chance = faithfulness_bands(found)
     return both(
         "faithfulness",
-        lambda stacked: draw.faithfulness_curves(kept, chance, FAITHFULNESS, stacked),
+        lambda stacked: faithfulness_curves(kept, chance, FAITHFULNESS, stacked),
         "Share of the difference between clean and corrupted that the first edges of a ranking keep when all other"
         " edges"
         " are corrupted; ranked by exact effects on half of the trials, judged on the other half. The floor is the same"
@@ -222,8 +227,8 @@ def _circuits(found: xr.Dataset) -> Table:
     lines = [
         cells(
             Cell(f"{row['twin']} twin", kind="lead"),
-            *(estimate(number_of(row[name]), 1) for name in ("below", "above", "difference", "random")),
-            _larger(number_of(row["difference"])),
+            *(estimate(row[name], 1) for name in ("below", "above", "difference", "random")),
+            _larger(row["difference"]),
         )
         for row in circuit_rows(found)
     ]
@@ -246,7 +251,7 @@ def _larger(difference: Estimate) -> str:
 def _overlap(inside: xr.DataArray) -> Table:
     lines = []
     for row in overlap_rows(inside):
-        one = [number_of(row[name]) for name in ("histories", "ceiling", "floor")]
+        one = [row[name] for name in ("histories", "ceiling", "floor")]
         told = [Cell(estimate(value), reason(value) if value.estimate is None else "") for value in one]
         lines.append([Cell(f"{row['twin']} twin", kind="lead"), *told])
     head = ("circuits", "the histories share", "ceiling (siblings)", "floor (other seeds)")
@@ -254,13 +259,13 @@ def _overlap(inside: xr.DataArray) -> Table:
     return Table("Do the histories share a circuit?", head, lines, (note,))
 
 
-def _attribution(source: Source, twin: str) -> Figure:
+def _attribution(source: RunResults, twin: str) -> Figure:
     found, first = source.results["attribution"], source.study.seeds[0]
     steps = usual_steps(found)
     exact, scores = one_seed(found, first, twin, steps)
     return both(
         "attribution",
-        lambda stacked: draw.attribution_dots(exact, scores, settling(found), stacked),
+        lambda stacked: attribution_dots(exact, scores, settling(found), stacked),
         f"Left, edges of seed {first} ({twin} twin): their score from {steps} gradients (EAP-IG) against their"
         " exact effect on the same trials. Right, by the number of steps and as means over seeds, twins, and histories:"
         " agreement with exact effects, distance to the scores at the most steps, and what the embedding’s edges miss"
@@ -280,9 +285,7 @@ def _steps(found: xr.Dataset) -> Table:
     }
     rows = attribution_rows(found)
     there = [name for name in UNITS if name in rows[0]]
-    lines = [
-        cells(Cell(str(row["steps"]), kind="lead"), *(estimate(number_of(row[name])) for name in there)) for row in rows
-    ]
+    lines = [cells(Cell(str(row["steps"]), kind="lead"), *(estimate(row[name]) for name in there)) for row in rows]
     note = (
         "EAP-IG against exact edge patching, on the same trials; means over seeds. Error: ‖scores − exact‖ / ‖exact‖."
         " One"

@@ -12,15 +12,14 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from hyst_interp.analysis.replicates import band, over_seeds
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.analysis.replicates import band, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_circuits import FAITHFULNESS
 from hyst_interp.questions.edges.graph import Graph
 from hyst_interp.questions.edges.summary import Renaming, renamed
-from hyst_interp.questions.gap.relaxation import per_seed
 from hyst_interp.statistics import Estimate, undefined
 
-CircuitRow = dict[str, str | Estimate]
 UNIT = "share of edges"
 
 
@@ -42,14 +41,14 @@ def ends(found: xr.Dataset) -> tuple[float, float]:
     return float(abs(whole.isel(size=0)).max()), float(abs(whole.isel(size=-1) - 1).max())
 
 
-def circuit_rows(found: xr.Dataset, wanted: float = FAITHFULNESS) -> list[CircuitRow]:
+def circuit_rows(found: xr.Dataset, wanted: float = FAITHFULNESS) -> list[Row]:
     """One row a twin: `twin`; over seeds the sizes `below`, `above`, `difference`, and `random`, of random rankings."""
     size = per_seed(sizes(found, wanted))
     chance = per_seed(random_sizes(found, wanted).mean(["ranking", "branch"]))
-    rows: list[CircuitRow] = []
+    rows: list[Row] = []
     for twin in found["twin"].values:
         below, above = (size.sel(twin=twin, branch=branch, drop=True).reset_coords(drop=True) for branch in BRANCHES)
-        row: CircuitRow = {"twin": str(twin), "below": over_seeds(below, "edges"), "above": over_seeds(above, "edges")}
+        row: Row = {"twin": str(twin), "below": over_seeds(below, "edges"), "above": over_seeds(above, "edges")}
         row["difference"] = over_seeds(below - above, "edges more")
         row["random"] = over_seeds(chance.sel(twin=twin, drop=True).reset_coords(drop=True), "edges")
         rows.append(row)
@@ -80,15 +79,15 @@ def jaccard_of(a: Bool[np.ndarray, " edge"], b: Bool[np.ndarray, " edge"]) -> fl
     return float((a & b).sum() / either) if either else 1.0
 
 
-def overlap_rows(inside: xr.DataArray) -> list[CircuitRow]:
+def overlap_rows(inside: xr.DataArray) -> list[Row]:
     """One row a twin: mean Jaccard overlap of `histories`, its `ceiling` (siblings), and its `floor` (other seeds).
 
     Floors have no interval: every pair of seeds stands behind two seeds' values.
     """
-    rows: list[CircuitRow] = []
+    rows: list[Row] = []
     for twin in inside["twin"].values:
         one = inside.sel(twin=twin, drop=True).transpose("seed", "order", "branch", "edge").values
-        row: CircuitRow = {"twin": str(twin)}
+        row: Row = {"twin": str(twin)}
         row["histories"] = over_seeds(_seeds([_mean([jaccard_of(o[0], o[1]) for o in seed]) for seed in one]), UNIT)
         siblings = [_siblings(seed) for seed in one]
         row["ceiling"] = (

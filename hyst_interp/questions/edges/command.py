@@ -1,4 +1,4 @@
-"""`routes`: every edge between nodes patched exactly: what carries the answer, what the gap, and in which circuits."""
+"""`edges`: every edge between nodes patched exactly: what carries the answer, what the gap, and in which circuits."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,14 +21,14 @@ from hyst_interp.cli.output import Answer, check_format, on_terminal
 from hyst_interp.errors import UserError
 
 if TYPE_CHECKING:
-    from hyst_interp.facade import Pair
+    from hyst_interp.analysis.histories import Histories
 
 TWINS = ("value", "rename")
 TOP = 12
 """Edges of a table at most; JSON and CSV have all."""
 
 
-def routes(
+def edges(
     below: Below,
     above: Above,
     twin: Annotated[
@@ -67,8 +67,8 @@ def routes(
 
     \b
     Examples:
-      hyst-interp routes checkpoints/seed-0/order-0/{below,above}
-      hyst-interp routes A B --twin rename --faithfulness 0.8 --figure r.html
+      hyst-interp edges checkpoints/seed-0/order-0/{below,above}
+      hyst-interp edges A B --twin rename --faithfulness 0.8 --figure r.html
     """
     check_format(format)
     choice("--twin", twin, TWINS)
@@ -82,15 +82,17 @@ def routes(
     manifests = two_checkpoints(below, above)
     refuse_impossible_twin(twin, manifests[0])
 
-    from hyst_interp.cli.pairs import draw, facts
-    from hyst_interp.facade import pair
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.cli.rows import draw
     from hyst_interp.history.guard import one_thread
+    from hyst_interp.questions.edges import methods
+    from hyst_interp.questions.gap.headline import facts
 
     on_terminal(f"patching every edge of two networks on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = pair(below, above, trials, seed)
-        circuits = found.circuit(twin, faithfulness, trials)
-        data = facts("routes", found, manifests) | {"twin": twin, "faithfulness": faithfulness}
+        found = Histories.open(below, above, trials, seed)
+        circuits = methods.circuit(found, twin, faithfulness, trials)
+        data = facts("edges", found, manifests) | {"twin": twin, "faithfulness": faithfulness}
         data |= _measure(found, circuits, twin, steps, trials)
     draw(circuits, file, data)
     p0 = manifests[0].setup.p0
@@ -98,30 +100,31 @@ def routes(
     return Answer(data, rows, lambda colour: _table(data, p0, colour), format)
 
 
-def _measure(found: "Pair", circuits, twin: str, steps: int | None, trials: int) -> dict[str, Any]:
-    from hyst_interp.cli.pairs import plain
+def _measure(found: "Histories", circuits, twin: str, steps: int | None, trials: int) -> dict[str, Any]:
+    from hyst_interp.cli.rows import plain
+    from hyst_interp.questions.edges import methods
 
     members = {row["history"]: set(row["edges"]) for row in circuits}
-    edges = [
+    table = [
         plain(row) | {"in_circuit": [branch for branch, inside in members.items() if row["edge"] in inside]}
-        for row in found.edges(twin, trials)
+        for row in methods.edges(found, twin, trials)
     ]
     kept = ("history", "size", "faithfulness", "lasting", "floor", "edges")
     data: dict[str, Any] = {
         "circuits": [plain({name: row[name] for name in kept}) for row in circuits],
         "jaccard": circuits.found.attrs["jaccard"],
-        "edges": edges,
-        "gap_edges": [plain(row) for row in found.gap_edges(trials)],
+        "edges": table,
+        "gap_edges": [plain(row) for row in methods.gap_edges(found, trials)],
     }
     if steps is not None:
-        data["attribution"] = [plain(row) for row in found.edge_attribution(twin, steps, trials)]
+        data["attribution"] = [plain(row) for row in methods.edge_attribution(found, twin, steps, trials)]
     return data
 
 
 def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
-    from hyst_interp.cli.pairs import written
+    from hyst_interp.cli.rows import written
     from hyst_interp.cli.tables import estimate_text, layout, number, paragraph
-    from hyst_interp.questions.attenuation.command import headline
+    from hyst_interp.questions.gap.headline import headline
 
     edges = [
         [

@@ -15,8 +15,8 @@ import xarray as xr
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
-from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_circuits import mean_effect
 from hyst_interp.questions.edges.graph import Edge, Graph
 from hyst_interp.questions.edges.measure import edges_of

@@ -4,10 +4,10 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.plots.band import band_traces
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import COLOURS, NAMES, QUIET, SMALL, themed
-from hyst_interp.questions.gap.margin_figure import band_traces
 
 PLOT, TOP, BOTTOM, BETWEEN = 260, 96, 52, 84
 """Heights in pixels: a panel, the margins, between panels one below the other."""

@@ -21,12 +21,12 @@ import torch
 import xarray as xr
 from jaxtyping import Float
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
-from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.interventions.patching import ANSWERS
 from hyst_interp.model.hooked import Hooked, device_of
-from hyst_interp.questions.attenuation.measure import logits_moved
 from hyst_interp.questions.edges.edge_forward import Change, Messages, Tape, forward, graph_of, record, stream_at
 from hyst_interp.questions.edges.graph import LOGITS, Edge, Graph, Input, graph_with
 from hyst_interp.readout import chunks, read

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_circuits import (
     FAITHFULNESS,
     Circuit,

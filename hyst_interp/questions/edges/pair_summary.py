@@ -6,15 +6,14 @@ largest has to say so. Over seeds edges have no common names: `route_rows` renam
 
 import xarray as xr
 
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.attenuation.measure import logits_moved
+from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.measure import edges_of
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 
-EdgeRow = dict[str, str | Estimate]
 
-
-def edge_rows(found: xr.Dataset) -> list[EdgeRow]:
+def edge_rows(found: xr.Dataset) -> list[Row]:
     """One row an edge, largest |effect| in either history first.
 
     Keys: `edge`, `source`, `target`, `slot`; in logits `below`, `above` and their `difference`, paired by trial.
@@ -28,7 +27,7 @@ def edge_rows(found: xr.Dataset) -> list[EdgeRow]:
     return sorted(rows, key=lambda row: -max(_size(row["below"]), _size(row["above"])))
 
 
-def gap_edge_rows(found: xr.Dataset) -> list[EdgeRow]:
+def gap_edge_rows(found: xr.Dataset) -> list[Row]:
     """One row an edge, the one that moves most of the gap first.
 
     Keys: `edge`, `source`, `target`, `slot`; in logits `moved` (the mean of both directions), `into_below`,
@@ -49,7 +48,7 @@ def gap_edge_rows(found: xr.Dataset) -> list[EdgeRow]:
     return sorted(rows, key=lambda row: -_size(row["moved"]))
 
 
-def _rows(found: xr.Dataset, values: dict[str, xr.DataArray]) -> list[EdgeRow]:
+def _rows(found: xr.Dataset, values: dict[str, xr.DataArray]) -> list[Row]:
     return [
         {"edge": str(edge), "source": edge.source, "target": edge.target, "slot": edge.slot}
         | {name: over_trials(one.isel(edge=index).values, "logits") for name, one in values.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_attribution import STEPS, convergence, scores_at
 from hyst_interp.questions.edges.edge_circuits import faithfulness_curve, random_rankings, ranking, shares
 from hyst_interp.questions.edges.edge_forward import graph_of

@@ -15,19 +15,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
-from hyst_interp.analysis.replicates import band, over_seeds
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.attenuation.measure import logits_moved
+from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.replicates import band, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_similarity import counterparts
 from hyst_interp.questions.edges.graph import Graph
 from hyst_interp.questions.edges.measure import edge_coords
-from hyst_interp.questions.gap.relaxation import per_seed
 from hyst_interp.sites import component
-from hyst_interp.statistics import Estimate, ratio_of_means
+from hyst_interp.statistics import ratio_of_means
 
 Renaming = Mapping[int, Int[np.ndarray, " edge"]]
 """Seed → where each edge of the first seed finds its counterpart."""
-KindRow = dict[str, str | int | Estimate]
 
 
 def renaming(effects: xr.DataArray, graph: Graph) -> Renaming:
@@ -88,7 +87,7 @@ def node_kind(node: str) -> str:
     return f"L{one.layer} heads" if one.is_head else node
 
 
-def kind_rows(found: xr.Dataset) -> list[KindRow]:
+def kind_rows(found: xr.Dataset) -> list[Row]:
     """Sums over edges of a kind of the gap's logits moved: `kind`, `edges`, `moved`, both directions, `share`.
 
     From `gap_effects` merged over seeds, in the graph's order; estimates over seeds.
@@ -99,11 +98,11 @@ def kind_rows(found: xr.Dataset) -> list[KindRow]:
     gap = gap.isel(edge=0, drop=True) if "edge" in gap.dims else gap
     labels = zip(*(found[name].values for name in ("source", "target", "slot")), strict=True)
     kinds = np.array([kind_of(str(source), str(target), str(slot)) for source, target, slot in labels])
-    rows: list[KindRow] = []
+    rows: list[Row] = []
     for kind in dict.fromkeys(kinds):
         members = np.flatnonzero(kinds == kind)
         sums = {name: one.isel(edge=members).sum("edge").reset_coords(drop=True) for name, one in parts.items()}
-        row: KindRow = {"kind": str(kind), "edges": len(members)}
+        row: Row = {"kind": str(kind), "edges": len(members)}
         row |= {name: over_seeds(one) for name, one in sums.items()}
         row["share"] = ratio_of_means(sums["moved"].values, gap.values, unit="share of the gap")
         rows.append(row)

@@ -3,22 +3,29 @@
 import numpy as np
 import xarray as xr
 
-from hyst_interp import figures as draw
-from hyst_interp.analysis.replicates import band
+from hyst_interp.analysis.replicates import band, per_seed
+from hyst_interp.questions.gap import of_run as gap_of_run
+from hyst_interp.questions.gap.figure import gap_course
 from hyst_interp.questions.gap.gap_phases import Phase
+from hyst_interp.questions.gap.holds_figure import gap_at_holds
+from hyst_interp.questions.gap.keys_figure import gap_by_key
 from hyst_interp.questions.gap.queried_keys import gap_by_queried_key
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.questions.gap.relaxation import at_holds
 from hyst_interp.questions.gap.strata import gap_by_stratum, share_by_stratum
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source, at_holds
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import direction, estimate, method, number
 from hyst_interp.statistics import Estimate
 
 
-def chapter(source: Source) -> Chapter:
+def chapter(source: RunResults) -> Chapter:
     """Always there."""
     tables = {"seeds": _seeds(source), "holds": _holds(source), "strata": _strata(source.results["behaviour"])}
-    words = {"peak": source.peak, "relaxed": source.relaxed, "phases": [_phase(one) for one in source.phases]}
+    words = {
+        "peak": source.once(gap_of_run.largest),
+        "relaxed": source.once(gap_of_run.relaxation),
+        "phases": [_phase(one) for one in source.once(gap_of_run.named_phases)],
+    }
     drawn = [_course(source), _at_holds(source), _keys(source.results["behaviour"])]
     return Chapter("gap", "The gap: lag, overshoot, relaxation", "Gap", tables, drawn, words)
 
@@ -29,25 +36,30 @@ def _phase(one: Phase) -> str:
     )
 
 
-def _course(source: Source) -> Figure:
-    holds = at_holds(source.parts["margin"])
-    named = f" Named by the sign of the mean where it leaves ±{number(source.relaxed.margin, 3, False)}: a first"
+def _course(source: RunResults) -> Figure:
+    holds = at_holds(source.once(gap_of_run.parts)["margin"])
+    named = f" Named by the sign of the mean where it leaves ±{number(source.once(gap_of_run.relaxation).margin, 3, False)}: a first"
     named += " stretch below 0 is lag, the one above it overshoot, the next below ring-down."
     return both(
         "gap-course",
-        lambda stacked: draw.gap_course(source.curve, band(source.curve), stacked, source.phases),
+        lambda stacked: gap_course(
+            source.once(gap_of_run.curve),
+            band(source.once(gap_of_run.curve)),
+            stacked,
+            source.once(gap_of_run.named_phases),
+        ),
         "First the gap along the whole schedule and hold, then the same from the last update at p ≠ p0 on, on its own"
         " scale. The lower axis counts τ, the upper one the paper’s hold, so the same moment has two names."
         f"{named} On arrival {direction(holds[0])}.",
     )
 
 
-def _at_holds(source: Source) -> Figure:
-    holds, values = at_holds(source.parts["margin"]), source.parts["margin"]
+def _at_holds(source: RunResults) -> Figure:
+    holds, values = at_holds(source.once(gap_of_run.parts)["margin"]), source.once(gap_of_run.parts)["margin"]
     words = " ".join(f"At hold {hold} it is {estimate(one)} logits: {direction(one)}." for hold, one in holds.items())
     return both(
         "gap-holds",
-        lambda stacked: draw.gap_at_holds(source.gaps, values, band(values), stacked),
+        lambda stacked: gap_at_holds(source.once(gap_of_run.gaps), values, band(values), stacked),
         f"The gap at each hold. {words} An arrow head means that an interval goes on beyond the picture. Intervals:"
         f" {method(holds[0])}.",
     )
@@ -59,15 +71,15 @@ def _keys(behaviour: xr.Dataset) -> Figure:
     alike = int((known & (np.sign(gaps) == np.sign(gaps.mean("key")))).sum())
     return both(
         "gap-keys",
-        lambda stacked: draw.gap_by_key(gaps, stacked),
+        lambda stacked: gap_by_key(gaps, stacked),
         "A dot is one queried key of one seed, over its trials and data orders. Keys have another fixed answer in each"
         f" seed, so they are not averaged over seeds. In {alike} of {int(known.sum())} pairs of seed and key the gap"
         " has the sign of its seed’s mean.",
     )
 
 
-def _holds(source: Source) -> Table:
-    gaps = {name: at_holds(values) for name, values in source.parts.items()}
+def _holds(source: RunResults) -> Table:
+    gaps = {name: at_holds(values) for name, values in source.once(gap_of_run.parts).items()}
     levels = per_seed(source.results["behaviour"]["margin"].astype("float64"))
     margins = {name: at_holds(levels.sel(branch=name, drop=True)) for name in ("below", "above")}
     rows = [
@@ -89,8 +101,8 @@ def _holds(source: Source) -> Table:
     return Table("The gap at each hold, and what makes it", head, rows, notes)
 
 
-def _seeds(source: Source) -> Table:
-    values = source.parts["margin"]
+def _seeds(source: RunResults) -> Table:
+    values = source.once(gap_of_run.parts)["margin"]
     rows = [
         cells(
             Cell(f"seed {int(seed)}", kind="lead"),
@@ -100,7 +112,7 @@ def _seeds(source: Source) -> Table:
     ]
     rows.append(cells(Cell("mean", kind="lead"), *(estimate(one) for one in at_holds(values).values())))
     head = ("", *(f"hold {int(hold)}" for hold in values["hold"].values))
-    orders = source.gaps.sizes["order"]
+    orders = source.once(gap_of_run.gaps).sizes["order"]
     note = f"In logits; a seed’s value is its mean over {orders} data order{'s' if orders != 1 else ''}."
     return Table("The gap of every seed", head, rows, (note,))
 

@@ -10,11 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.plots.band import band_traces
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, QUIET, SMALL, rgba, themed
 from hyst_interp.questions.gap.gap_phases import SIGNS, Phase, relaxation_start
-from hyst_interp.questions.gap.margin_figure import band_traces
 
 OVER, UNDER = "above 0: from below is more contextual", "below 0: from below is less contextual"
 

@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.plots.band import band_traces
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.theme import COLOURS, FAINT, NAMES, QUIET, SMALL, rgba, themed
 
@@ -75,12 +76,3 @@ def margin_course(margins: xr.DataArray, band: xr.Dataset, arrival: int, stacked
         zerolinewidth=1,
     )
     return figure.update_layout(margin={"t": 110 if stacked else 92})
-
-
-def band_traces(x, low, high, colour: str, **where) -> list[go.Scatter]:
-    """A filled band between `low` and `high` that neither the legend nor the pointer notices."""
-    quiet = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **where}
-    return [
-        go.Scatter(x=x, y=low, **quiet),
-        go.Scatter(x=x, y=high, fill="tonexty", fillcolor=rgba(colour, 0.14), name="interval", **quiet),
-    ]

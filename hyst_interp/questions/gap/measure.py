@@ -5,11 +5,10 @@ lag. The gap splits exactly into what the contextual answer's logit contributes 
 """
 
 import numpy as np
-import torch
 import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.continued import query_pass
 from hyst_interp.interventions.network import Network
 from hyst_interp.model.hooked import Hooked, device_of
@@ -47,12 +46,6 @@ def gap(behaviours: xr.Dataset, quantity: str = "margin") -> xr.DataArray:
     """below − above of a quantity, every other dimension kept."""
     values = behaviours[quantity].astype("float64")
     return (values.sel(branch="below", drop=True) - values.sel(branch="above", drop=True)).rename(f"gap_{quantity}")
-
-
-def gap_estimate(pair: PairData) -> Estimate:
-    """The mean gap of one pair, with an interval over trials: it speaks of these two networks only."""
-    with torch.no_grad():
-        return over_trials(gap(pair_behaviour(pair)).values, "logits")
 
 
 def by_stratum(behaviours: xr.Dataset, trials: Trials) -> dict[str, Estimate]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.replicates import over_seeds, per_seed
 from hyst_interp.questions.gap.measure import gap
 from hyst_interp.statistics import Equivalence, Estimate, equivalence, student_t
 
@@ -26,14 +27,6 @@ class Peak:
     """None where p never leaves p0 (δ = 0)."""
     gap: float
     """Mean over seeds, in logits."""
-
-
-def per_seed(array: xr.DataArray) -> xr.DataArray:
-    """A seed's value: the mean over trials, then over data orders; every other dimension stays."""
-    for dim in ("trial", "order"):
-        if dim in array.dims:
-            array = array.mean(dim)
-    return array
 
 
 def gap_curve(trajectory: xr.Dataset) -> xr.DataArray:
@@ -67,3 +60,8 @@ def curve_estimates(curve: xr.DataArray) -> list[Estimate]:
 def relaxed(values: np.ndarray, peak_gap: float) -> Equivalence:
     """Whether the gap of several seeds has gone: TOST against the margin that the peak allows."""
     return equivalence(np.asarray(values, dtype=np.float64), max(equivalence_margin(peak_gap), 1e-9))
+
+
+def at_holds(values: xr.DataArray) -> dict[int, Estimate]:
+    """Hold → estimate over seeds of an array (seed, hold)."""
+    return {int(hold): over_seeds(values.sel(hold=hold, drop=True)) for hold in values["hold"].values}

@@ -1,13 +1,13 @@
 """Two histories, one exposure: the schedules, and the proof that both branches saw the same."""
 
-from hyst_interp import figures as draw
 from hyst_interp.history.schedule import Schedule, exposure_digest, paired_schedules
+from hyst_interp.questions.gap.schedule_figure import mixture_steps
 from hyst_interp.questions.gap.trajectory import mixtures
 from hyst_interp.report.blocks import Chapter, both
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 
 
-def chapter(source: Source) -> Chapter:
+def chapter(source: RunResults) -> Chapter:
     """Always there: the schedule follows from the configuration, its hashes were recorded."""
     study, attrs = source.study, source.results["trajectory"].attrs
     schedules: dict[str, Schedule] = {str(b): one for b, one in paired_schedules(study.schedule, study.p0).items()}
@@ -15,7 +15,7 @@ def chapter(source: Source) -> Chapter:
     batches = " on the same batches" if study.schedule.pairing == "paired" else ""
     drawn = both(
         "schedule",
-        lambda stacked: draw.mixture_steps(mixture, updates, stacked),
+        lambda stacked: mixture_steps(mixture, updates, stacked),
         f"The mixture p at every update. Both branches visit the same mixtures{batches}, in opposite order; the line"
         " marks the end of the schedule, after which both stay at p0.",
     )
@@ -27,6 +27,6 @@ def chapter(source: Source) -> Chapter:
     return Chapter("schedule", "Two histories, one exposure", "Schedule", {}, [drawn], words)
 
 
-def arrival(source: Source) -> int:
+def arrival(source: RunResults) -> int:
     """Position at which the schedule ends."""
     return len(paired_schedules(source.study.schedule, source.study.p0)["below"])

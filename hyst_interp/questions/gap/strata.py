@@ -2,8 +2,8 @@
 
 import xarray as xr
 
+from hyst_interp.analysis.replicates import per_seed
 from hyst_interp.questions.gap.measure import gap
-from hyst_interp.questions.gap.relaxation import per_seed
 
 
 def gap_by_stratum(behaviour: xr.Dataset) -> dict[str, xr.DataArray]:

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from hyst_interp.analysis.replicates import per_seed
 from hyst_interp.history.schedule import Schedule
-from hyst_interp.questions.gap.relaxation import per_seed
 
 
 def best_margin(p: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:

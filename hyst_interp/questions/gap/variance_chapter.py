@@ -2,18 +2,17 @@
 
 import math
 
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.questions.attenuation.measure import logits_moved
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.replicates import over_seeds, per_seed
 from hyst_interp.questions.gap.variance import SIZES, WANTED, Family, Spread, families, spreads
 from hyst_interp.report.blocks import Cell, Chapter, Table, cells
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, number
 
 NOUNS = {"seeds": "training seeds", "orders": "data orders", "trials": "trials"}
 
 
-def chapter(source: Source) -> Chapter:
+def chapter(source: RunResults) -> Chapter:
     """Always there; what a design of one seed, order, or trial cannot tell is said to be unknown."""
     found = spreads(source.results["behaviour"])
     tables = {"purchases": _purchases(found), "power": _power(found, source)}
@@ -76,7 +75,7 @@ def _deviation(value: float) -> Cell:
     return Cell(number(math.sqrt(value), 3, False)) if value > 0 else Cell("none seen", kind="faint")
 
 
-def _power(found: list[Spread], source: Source) -> Table:
+def _power(found: list[Spread], source: RunResults) -> Table:
     n = len(source.study.seeds)
     rows = []
     for one in found:
@@ -99,7 +98,7 @@ def _needed(n: int | None) -> str:
     return "more than 1,000 seeds" if n is None else f"{n} seeds"
 
 
-def _family(source: Source, tested: list[Family]) -> Table:
+def _family(source: RunResults, tested: list[Family]) -> Table:
     moved = per_seed(logits_moved(source.results["attenuation-hold-000"])["moved"])
     names = list(dict.fromkeys(name for one in tested for name in one.components))
     rows = []

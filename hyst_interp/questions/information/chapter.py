@@ -1,20 +1,21 @@
 """Mean or information: what a component carries on every input alike, and what with the input; whom to trust."""
 
-from hyst_interp import figures as draw
-from hyst_interp.questions.attribution.direct_attribution import compared
+from hyst_interp.analysis.agreement import compared
+from hyst_interp.analysis.rows import Row
+from hyst_interp.questions.information import of_run as information_of_run
+from hyst_interp.questions.information.figure import information_dots
 from hyst_interp.questions.information.summary import (
     DIVERGENCE,
     ESTIMATORS,
     MASS_KEPT,
     TOLERANCE,
-    InformationRow,
     distance_arrays,
     distance_rows,
     information_arrays,
 )
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source, number_of
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, number, text
 
 RULE = (
@@ -26,12 +27,12 @@ RULE = (
 ).replace("%", " %")
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where components were not taken apart."""
-    if not source.information:
+    if not source.once(information_of_run.information):
         return None
     far = distance_rows(source.results["information"])
-    rows = source.information
+    rows = source.once(information_of_run.information)
     tables = {"trust": _trust(rows), "parts": _parts(rows), "distances": _distances(far)}
     trusted = {
         name: [row for row in rows if row["estimator"] == name and row["verdict"] == "trusted"] for name in _names(rows)
@@ -48,25 +49,25 @@ def chapter(source: Source) -> Chapter | None:
     return Chapter("information", title, "Mean or information", tables, [_figure(rows, far)], words)
 
 
-def _names(rows: list[InformationRow]) -> list[str]:
+def _names(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(str(row["estimator"]) for row in rows))
 
 
-def _figure(rows: list[InformationRow], far: list[InformationRow]) -> Figure:
+def _figure(rows: list[Row], far: list[Row]) -> Figure:
     parts, distances = information_arrays(rows), distance_arrays(far)
     return both(
         "information",
-        lambda stacked: draw.information_dots(parts, distances, _names(rows)[0], stacked),
+        lambda stacked: information_dots(parts, distances, _names(rows)[0], stacked),
         "First, what moves of the gap when a component’s whole output, its mean alone, or its input-dependent part"
         " alone"
         " comes from the other history; the remainder is what the two parts leave of the whole, 0 in a linear network."
         " Second, how far every replacement takes the networks from where they were; dashed the bound beyond which"
         " nothing is trusted. Third, the verdict on every estimator. Intervals:"
-        f" {method(number_of(rows[0]['whole']))}.",
+        f" {method(rows[0]['whole'])}.",
     )
 
 
-def _trust(rows: list[InformationRow]) -> Table:
+def _trust(rows: list[Row]) -> Table:
     names = _names(rows)
     lines = []
     for component in dict.fromkeys(str(row["components"]) for row in rows):
@@ -82,21 +83,21 @@ def _trust(rows: list[InformationRow]) -> Table:
     )
 
 
-def _parts(rows: list[InformationRow]) -> Table:
+def _parts(rows: list[Row]) -> Table:
     lines = []
     for row in rows:
         names = ("whole", "mean", "information", "remainder")
-        shares = [number_of(row[f"{name}_share"]) for name in names[1:]]
+        shares = [row[f"{name}_share"] for name in names[1:]]
         lines.append(
             cells(
                 Cell(str(row["components"]), kind="lead"),
                 str(row["estimator"]),
-                *(estimate(number_of(row[name])) for name in names),
+                *(estimate(row[name]) for name in names),
                 *(estimate(share) for share in shares[:2]),
                 Cell(str(row["verdict"]), kind="" if row["verdict"] == "trusted" else "faint"),
             )
         )
-    why = blanks(number_of(row["mean_share"]) for row in rows)
+    why = blanks(row["mean_share"] for row in rows)
     head = (
         "components",
         "estimator",
@@ -109,24 +110,20 @@ def _parts(rows: list[InformationRow]) -> Table:
         "",
     )
     note = (
-        f"In logits; intervals: {method(number_of(rows[0]['whole']))}; shares: ratios of means with Fieller’s"
+        f"In logits; intervals: {method(rows[0]['whole'])}; shares: ratios of means with Fieller’s"
         " interval. All estimators would agree in a linear network:"
         f" {'; '.join(f'{name} from {listed(list(ESTIMATORS[name]))}' for name in _names(rows))}."
     )
     return Table("Mean and input-dependent part by every estimator", head, lines, (note, *why))
 
 
-def _distances(far: list[InformationRow]) -> Table:
+def _distances(far: list[Row]) -> Table:
     lines = [
         cells(
             Cell(str(row["components"]), kind="lead"),
             str(row["replacement"]),
-            *(
-                estimate(number_of(row[name]))
-                for name in ("answer_mass", "divergence", "divergence_ratio", "stream_change")
-            ),
-            f"{number(number_of(row['margin_after_below']).estimate)} /"
-            f" {number(number_of(row['margin_after_above']).estimate)}",
+            *(estimate(row[name]) for name in ("answer_mass", "divergence", "divergence_ratio", "stream_change")),
+            f"{number(row['margin_after_below'].estimate)} / {number(row['margin_after_above'].estimate)}",
         )
         for row in far
     ]
@@ -138,23 +135,21 @@ def _distances(far: list[InformationRow]) -> Table:
     return Table("How far every replacement leads", head, lines, (note,))
 
 
-def _remainder(rows: list[InformationRow]) -> str:
+def _remainder(rows: list[Row]) -> str:
     """The remainder of the joint set that holds most, by the first estimator."""
     first = [row for row in rows if row["estimator"] == _names(rows)[0]]
     last = first[-1]
-    return (
-        f"{last['components']}: {estimate(number_of(last['remainder']))} of {estimate(number_of(last['whole']))} logits"
-    )
+    return f"{last['components']}: {estimate(last['remainder'])} of {estimate(last['whole'])} logits"
 
 
-def _agreement(rows: list[InformationRow]) -> str:
+def _agreement(rows: list[Row]) -> str:
     """Whether trusted estimators of one component say the same of its two parts."""
     counts: dict[str, int] = {}
     for component in dict.fromkeys(row["components"] for row in rows):
         here = [row for row in rows if row["components"] == component and row["verdict"] == "trusted"]
         for other in here[1:]:
             for part in ("mean", "information"):
-                word = compared(number_of(here[0][part]), number_of(other[part]))
+                word = compared(here[0][part], other[part])
                 counts[word] = counts.get(word, 0) + 1
     if not counts:
         return f"No component has two trusted estimators, so whether they agree is {UNDETERMINED}."

@@ -65,15 +65,17 @@ def information(
     component_sets(components, manifests[0])
     ancestor = anchor(None, below, manifests[0])
 
-    from hyst_interp.cli.pairs import draw, facts, plain
-    from hyst_interp.facade import pair
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.cli.rows import draw, plain
     from hyst_interp.history.guard import one_thread
+    from hyst_interp.questions.gap.headline import facts
+    from hyst_interp.questions.information import methods
     from hyst_interp.questions.information.summary import DIVERGENCE, MASS_KEPT, TOLERANCE
 
     on_terminal(f"replacing {components} part by part on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = pair(below, above, trials, seed, ancestor)
-        rows = found.information(components)
+        found = Histories.open(below, above, trials, seed, ancestor)
+        rows = methods.information(found, components)
         data = facts("information", found, manifests)
     data["rule"] = {"mass_kept": MASS_KEPT, "divergence": DIVERGENCE, "tolerance": TOLERANCE}
     data["rows"] = [plain(row) | {"reason": row["reason"] or None} for row in rows]
@@ -84,9 +86,9 @@ def information(
 
 
 def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
-    from hyst_interp.cli.pairs import written
+    from hyst_interp.cli.rows import written
     from hyst_interp.cli.tables import estimate_text, layout, paragraph
-    from hyst_interp.questions.attenuation.command import headline
+    from hyst_interp.questions.gap.headline import headline
 
     rows = data["rows"]
     longest = max(len(row["components"]) for row in rows)

@@ -22,9 +22,8 @@ import numpy as np
 import torch
 import xarray as xr
 
-from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.errors import UserError
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.cached_sweep import cached_sweep
 from hyst_interp.interventions.edit import Reference
 from hyst_interp.interventions.install import capture
@@ -123,17 +122,6 @@ def replacements(
         if "anchor" in averages:
             table["anchor-mean"][c] = stream_mean(c, averages["anchor"])
     return table
-
-
-def refuse_other_shapes(pair: PairData) -> None:
-    """UserError unless both histories are networks of one shape."""
-    for name in ("n_layers", "n_heads", "d_model", "d_mlp", "d_vocab"):
-        one, two = getattr(pair.below.cfg, name), getattr(pair.above.cfg, name)
-        if one != two:
-            raise UserError(
-                f"{name} is {one} in the network from below and {two} in the one from above;"
-                " compare two networks of one shape."
-            )
 
 
 def _models(pair: PairData) -> dict[str, Hooked]:

@@ -25,9 +25,9 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.information.measure import PARTS
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 
@@ -41,8 +41,6 @@ ESTIMATORS = {
 MASS_KEPT, DIVERGENCE, TOLERANCE = 0.9, 0.1, 0.1
 """Share of the answer mass; nats (a shift of the margin by about 0.9 logits); share of the gap."""
 QUANTITIES = ("whole", "mean", "information", "remainder")
-
-InformationRow = dict[str, str | Estimate]
 
 
 def information_parts(found: xr.Dataset) -> xr.Dataset:
@@ -82,7 +80,7 @@ def _split(estimator: str, moved: dict[str, xr.DataArray]) -> xr.Dataset:
     return xr.Dataset({"mean": mean, "information": own})
 
 
-def information_rows(found: xr.Dataset) -> list[InformationRow]:
+def information_rows(found: xr.Dataset) -> list[Row]:
     """One row an estimator and a component; estimates over seeds where there is a `seed`, else over trials of one pair.
 
     Keys: `components`, `estimator`, `verdict` (`trusted` or `not trusted`), `reason` (the first condition that fails,
@@ -92,11 +90,11 @@ def information_rows(found: xr.Dataset) -> list[InformationRow]:
     values = information_parts(found)
     values = values.map(per_seed) if over == "seeds" else values
     gap = _estimate(values["gap"], over)
-    rows: list[InformationRow] = []
+    rows: list[Row] = []
     for name in values["estimator"].values:
         for component in values["components"].values:
             here = values.sel(estimator=name, components=component)
-            row: InformationRow = {"components": str(component), "estimator": str(name)}
+            row: Row = {"components": str(component), "estimator": str(name)}
             row["whole"] = _estimate(here["moved"].sel(replacement="whole", drop=True), over)
             for part in QUANTITIES[1:]:
                 row[part] = _estimate(here[part], over)
@@ -107,7 +105,7 @@ def information_rows(found: xr.Dataset) -> list[InformationRow]:
     return rows
 
 
-def distance_rows(found: xr.Dataset) -> list[InformationRow]:
+def distance_rows(found: xr.Dataset) -> list[Row]:
     """One row a replacement and a component: how far it takes the networks from where they were.
 
     Keys: `components`, `replacement`; `answer_mass` after and `mass_lost`, means over histories; `margin_after_below`,
@@ -116,12 +114,12 @@ def distance_rows(found: xr.Dataset) -> list[InformationRow]:
     """
     over, reduced = _units(found)
     both = reduced.mean("branch")
-    rows: list[InformationRow] = []
+    rows: list[Row] = []
     for name in found["replacement"].values:
         for component in found["components"].values:
             here = both.sel(replacement=name, components=component)
             margins = reduced["margin_after"].sel(replacement=name, components=component)
-            row: InformationRow = {"components": str(component), "replacement": str(name)}
+            row: Row = {"components": str(component), "replacement": str(name)}
             row["answer_mass"] = _estimate(here["answer_mass_after"], over, "probability")
             row["mass_lost"] = _estimate(here["answer_mass"] - here["answer_mass_after"], over, "probability")
             for branch in BRANCHES:
@@ -135,7 +133,7 @@ def distance_rows(found: xr.Dataset) -> list[InformationRow]:
     return rows
 
 
-def information_arrays(rows: list[InformationRow]) -> xr.Dataset:
+def information_arrays(rows: list[Row]) -> xr.Dataset:
     """`information_rows` for a figure: `estimate`, `low`, `high`, dims (quantity, estimator, components), in logits.
 
     Also `verdict` and `reason` (estimator, components), as text.
@@ -147,12 +145,12 @@ def information_arrays(rows: list[InformationRow]) -> xr.Dataset:
     return arrays
 
 
-def distance_arrays(rows: list[InformationRow]) -> xr.Dataset:
+def distance_arrays(rows: list[Row]) -> xr.Dataset:
     """`distance_rows` for a figure: dims (quantity, replacement, components); `divergence`, `mass_lost`, and others."""
     return _arrays(rows, "replacement", ("divergence", "mass_lost", "stream_change"))
 
 
-def _arrays(rows: list[InformationRow], dim: str, quantities: tuple[str, ...]) -> xr.Dataset:
+def _arrays(rows: list[Row], dim: str, quantities: tuple[str, ...]) -> xr.Dataset:
     first = list(dict.fromkeys(str(row[dim]) for row in rows))
     second = list(dict.fromkeys(str(row["components"]) for row in rows))
     columns = []

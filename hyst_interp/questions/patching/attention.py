@@ -5,7 +5,7 @@ import torch
 import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import device_of
 from hyst_interp.readout import chunks

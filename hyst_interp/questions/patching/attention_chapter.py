@@ -1,13 +1,13 @@
 """Attention patterns: where each head looks from the query, in both histories."""
 
-from hyst_interp import figures as draw
+from hyst_interp.plots.heatmap import heatmap
 from hyst_interp.questions.patching.attention_summary import history_attention, largest_difference
 from hyst_interp.report.blocks import Chapter, Figure, both
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import number
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where the run has kept no attention."""
     if "attention" not in source.results:
         return None
@@ -16,12 +16,12 @@ def chapter(source: Source) -> Chapter | None:
     return Chapter("attention", "Where the heads look", "Attention", {}, drawn, words)
 
 
-def _figure(source: Source, seed: int) -> Figure:
+def _figure(source: RunResults, seed: int) -> Figure:
     array = history_attention(source.results["attention"], seed)
     head, role, size = largest_difference(array)
     return both(
         f"attention-seed-{seed}",
-        lambda stacked: draw.heatmap(array, stacked),
+        lambda stacked: heatmap(array, stacked),
         f"Attention from the query, summed over the positions of a role and averaged over trials and data orders, seed"
         f" {seed}; a row adds up to 1. The largest difference between the histories is {number(size)}, of {head} to"
         f" {_role(role)}. The difference has its own scale.",

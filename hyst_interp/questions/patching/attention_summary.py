@@ -2,8 +2,8 @@
 
 import xarray as xr
 
-from hyst_interp.history.schedule import BRANCHES
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.replicates import per_seed
+from hyst_interp.config.schedule import BRANCHES
 
 
 def history_attention(found: xr.Dataset, seed: int) -> xr.DataArray:

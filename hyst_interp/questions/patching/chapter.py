@@ -2,17 +2,18 @@
 
 import xarray as xr
 
-from hyst_interp import figures as draw
 from hyst_interp.analysis.maps import history_maps
+from hyst_interp.plots.heatmap import heatmap
+from hyst_interp.questions.patching import of_run as patching_of_run
 from hyst_interp.report.blocks import Chapter, Figure, both
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 
 CHANGED = {"value": "the contextual answer", "rename": "the fixed answer"}
 SHOWN = ("resid_pre", "result")
 """Sites whose maps stand on the page; others only in the run's directory."""
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where the run has no maps."""
     first = source.study.seeds[0]
     drawn = [_figure(name, array, first) for name, array in named_maps(source).items()]
@@ -31,18 +32,21 @@ def chapter(source: Source) -> Chapter | None:
     return Chapter("maps", "Where the answer comes from", "Maps", {}, drawn, words)
 
 
-def named_maps(source: Source) -> dict[str, xr.DataArray]:
+def named_maps(source: RunResults) -> dict[str, xr.DataArray]:
     """Maps by the name of their figure; a site with heads gets one a seed, for heads have no common numbering."""
     seeds = source.study.seeds
     named: dict[str, xr.DataArray] = {}
-    for (site, axis), found in source.patching.items():
+    for (site, axis), found in source.once(patching_of_run.effects).items():
         place = f"position-{site}" if axis == "position" else site
         per_seed = "head" in found.dims
         for some in [(seed,) for seed in seeds] if per_seed else [seeds]:
             for one in history_maps(found, some):
                 named[f"map-{place}-{one.attrs['twin']}" + (f"-seed-{some[0]}" if per_seed else "")] = one
     # A run of before maps by position of every twin and site has the one map that its figure shows.
-    if not any(axis == "position" for _, axis in source.patching) and "patching-figure" in source.results:
+    if (
+        not any(axis == "position" for _, axis in source.once(patching_of_run.effects))
+        and "patching-figure" in source.results
+    ):
         found = source.results["patching-figure"]
         for one in history_maps(found, seeds[:1] if "head" in found.dims else seeds):
             named[f"map-position-{one.attrs['twin']}"] = one
@@ -60,4 +64,4 @@ def _figure(name: str, array: xr.DataArray, first: int) -> Figure:
         f" {CHANGED[twin]} is what the corruption changed. Both histories share one scale; the difference has its own,"
         " and its size against the histories’ scale is what tells engagement from circuit."
     )
-    return both(name, lambda stacked: draw.heatmap(array, stacked), caption)
+    return both(name, lambda stacked: heatmap(array, stacked), caption)

@@ -97,8 +97,10 @@ def patch(
     _refuse_impossible(site, twin, manifest)
     names = [path] if other is None else [path, other]
 
-    from hyst_interp.facade import checkpoint_map, pair
+    from hyst_interp.analysis.histories import Histories
     from hyst_interp.history.guard import one_thread
+    from hyst_interp.questions.patching import methods
+    from hyst_interp.questions.patching.measure import checkpoint_map
     from hyst_interp.storage.checkpoint import load
 
     options = {"twin": twin, "direction": direction, "axis": axis, "trials": trials, "effect": effect}
@@ -107,10 +109,11 @@ def patch(
         if other is None:
             found = checkpoint_map(load(path), site, seed=seed, **options)  # type: ignore[arg-type]
         else:
-            found = pair(path, other, seed=seed).patching(site, **options)  # type: ignore[arg-type]
+            found = methods.patching(Histories.open(path, other, seed=seed), site, **options)  # type: ignore[arg-type]
     data = _data(found)
     if file is not None:
-        from hyst_interp.figures import heatmap, write_figure
+        from hyst_interp.plots.heatmap import heatmap
+        from hyst_interp.plots.write import write_figure
 
         write_figure(heatmap(found), file)
         data["wrote"] = [str(file)]

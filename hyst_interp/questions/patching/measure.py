@@ -1,22 +1,19 @@
 """Patching maps of one network, averaged over trials, raw or as shares of the difference between its two runs."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.pair_data import evaluation_trials
-from hyst_interp.errors import UserError
+from hyst_interp.analysis.pair_data import twin_trials
+from hyst_interp.errors import refuse_unknown
 from hyst_interp.interventions.patching import Axis, Direction, patching_map
 from hyst_interp.interventions.sweep import sweep
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.sites import SITES
 from hyst_interp.statistics import over_trials
 from hyst_interp.storage.checkpoint import Checkpoint
-from hyst_interp.tasks.recall import task_of
 from hyst_interp.tasks.trials import Trials
-from hyst_interp.tasks.twins import TWINS
 
 Effect = Literal["raw", "normalised"]
 EFFECTS = ("raw", "normalised")
@@ -85,18 +82,3 @@ def checkpoint_map(
     """`Pair.patching` for one checkpoint alone: a leading dim `history` with one entry, its branch or `anchor`."""
     found = history_map(checkpoint.model(), twin_trials(checkpoint, twin, trials, seed), site, direction, axis, effect)
     return found.expand_dims(history=[checkpoint.provenance.branch or "anchor"]).assign_attrs(found.attrs)
-
-
-def twin_trials(checkpoint: Checkpoint, twin: str, trials: int, seed: int | None) -> Trials:
-    """Conflict trials with a twin, from a checkpoint's task; UserError for an unknown twin, or fewer than 2 trials."""
-    refuse_unknown("twin", twin, tuple(TWINS))
-    if trials < 2:
-        raise UserError(f"trials is {trials}; use at least 2.")
-    setup = checkpoint.manifest.setup
-    return task_of(setup).twin(evaluation_trials(setup, trials, seed), twin)
-
-
-def refuse_unknown(name: str, value: str, allowed: Sequence[str]) -> None:
-    """UserError unless `value` is one of `allowed`."""
-    if value not in allowed:
-        raise UserError(f"{name} '{value}' does not exist; use one of {', '.join(allowed)}.")

@@ -1,34 +1,37 @@
-"""Map both branches of one data order on arrival, by activation patching."""
-
-from pathlib import Path
+"""Map both branches of one data order on arrival: by role and by position, and where every head looks."""
 
 import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData
-from hyst_interp.config import StudyConfig
+from hyst_interp.analysis.stage_inputs import StageInputs
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.patching import Axis, patching_map
-from hyst_interp.storage.atomic import new_directory
-from hyst_interp.storage.results import write_results
-from hyst_interp.storage.run import write_stage
-from hyst_interp.study.pairs import pair_at
-from hyst_interp.study.plan import BRANCHES, Stage, setup_of
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.questions.patching.attention import attention_patterns
 
 KEPT = ["effect", "base", "donor"]
+BY_POSITION = ("resid_pre", "result")
+"""Sites that are mapped by position as well."""
 
 
-def run(study: StudyConfig, root: Path, stage: Stage) -> None:
-    """Writes `results/patching/patching-SITE.nc` by role, and for the first order `patching-figure.nc` by position."""
-    pair = pair_at(study, root, stage.seed, stage.order, 0, study.patching.trials)
-    task = task_of(setup_of(study, stage.seed))
-    with new_directory(root / stage.directory) as part:
-        for site in study.patching.sites:
-            write_results(maps_of(pair, task, study.patching.twins, site, "role"), part / f"patching-{site}.nc")
-        if stage.order == 0:
-            twins = study.patching.twins[:1]
-            found = maps_of(pair, task, twins, study.patching.figure_site, "position")
-            write_results(found, part / "patching-figure.nc")
-        write_stage(part, stage.kind, stage.digest)
+def run(inputs: StageInputs) -> dict[str, xr.Dataset]:
+    """`patching-SITE` by role, per trial; `patching-position-SITE`, means over trials; `attention`.
+
+    The first data order also has `patching-figure`, one map by position, per trial.
+    """
+    settings, task = inputs.study.patching, inputs.task
+    pair = inputs.pair(settings.trials)
+    results = {f"patching-{site}": maps_of(pair, task, settings.twins, site, "role") for site in settings.sites}
+    if inputs.order == 0:
+        results["patching-figure"] = maps_of(pair, task, settings.twins[:1], settings.figure_site, "position")
+    results["attention"] = attention_patterns(pair)
+    for site in BY_POSITION:
+        results[f"patching-position-{site}"] = _averaged(maps_of(pair, task, settings.twins, site, "position"))
+    return results
+
+
+def _averaged(effects: xr.Dataset) -> xr.Dataset:
+    """Means over trials: the maps by position have too many cells to keep every trial."""
+    return effects.astype("float64").mean("trial").astype("float32").assign_attrs(effects.attrs)
 
 
 def maps_of(pair: PairData, task, twins: tuple[str, ...], site: str, axis: Axis) -> xr.Dataset:

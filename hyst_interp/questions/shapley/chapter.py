@@ -1,10 +1,12 @@
 """Who carries the gap, and who only works together: exact Shapley values of two games beside each other."""
 
-from hyst_interp import figures as draw
-from hyst_interp.localization.controls import values_against_gap
-from hyst_interp.questions.attribution.direct_attribution import compared
+from hyst_interp.analysis.agreement import compared
+from hyst_interp.analysis.rows import Row
+from hyst_interp.questions.shapley import of_run as shapley_of_run
+from hyst_interp.questions.shapley.controls import values_against_gap
+from hyst_interp.questions.shapley.figure import shapley_dumbbells
+from hyst_interp.questions.shapley.games import GAMES
 from hyst_interp.questions.shapley.summary import (
-    ShapleyRow,
     answer_mass,
     gap_array,
     pair_arrays,
@@ -13,7 +15,7 @@ from hyst_interp.questions.shapley.summary import (
 )
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import GAMES, Source, number_of
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, size
 
 WORTH = {
@@ -24,14 +26,14 @@ PAIRS = 8
 """Pairs in the table."""
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where no game was played."""
-    played = [game for game in GAMES if game in source.games]
+    played = [game for game in GAMES if game in source.once(shapley_of_run.games)]
     if not played:
         return None
-    tables = {f"players-{game}": _players(source.games[game], game) for game in played}
-    if source.places:
-        tables["places"] = _places(source.places)
+    tables = {f"players-{game}": _players(source.once(shapley_of_run.games)[game], game) for game in played}
+    if source.once(shapley_of_run.places):
+        tables["places"] = _places(source.once(shapley_of_run.places))
     tables |= {f"pairs-{game}": _pairs(source, game) for game in played}
     if len(played) == 2:
         tables["games"] = _games(source)
@@ -41,9 +43,9 @@ def chapter(source: Source) -> Chapter | None:
         "coalitions": int(first.attrs.get("coalitions", 2 ** first.sizes["player"])),
         "played": played,
         "sum": size(values_against_gap(source.results["shapley-donor"])) if "donor" in played else None,
-        "together": _together(source.games[played[0]]),
+        "together": _together(source.once(shapley_of_run.games)[played[0]]),
         "mass": {game: [estimate(one) for one in _ends(source, game)] for game in played},
-        "rest": number_of(source.games["own-mean"][-1]["rest"]) if "own-mean" in played else None,
+        "rest": source.once(shapley_of_run.games)["own-mean"][-1]["rest"] if "own-mean" in played else None,
     }
     drawn = [_figure(source, game) for game in played]
     return Chapter(
@@ -51,20 +53,20 @@ def chapter(source: Source) -> Chapter | None:
     )
 
 
-def _ends(source: Source, game: str) -> list:
+def _ends(source: RunResults, game: str) -> list:
     """Answer mass with nobody, half, and all of the players."""
     masses = answer_mass(source.results[f"shapley-{game}"])
     return [masses[0], masses[len(masses) // 2], masses[-1]]
 
 
-def _figure(source: Source, game: str) -> Figure:
-    rows, found = source.games[game], source.results[f"shapley-{game}"]
+def _figure(source: RunResults, game: str) -> Figure:
+    rows, found = source.once(shapley_of_run.games)[game], source.results[f"shapley-{game}"]
     couples = pair_rows(found)
     pairs = pair_arrays(couples) if couples else None
-    gap = number_of(rows[-1]["gap"])
+    gap = rows[-1]["gap"]
     return both(
         f"shapley-{game}",
-        lambda stacked: draw.shapley_dumbbells(player_arrays(rows), gap_array(rows), pairs, game, stacked),
+        lambda stacked: shapley_dumbbells(player_arrays(rows), gap_array(rows), pairs, game, stacked),
         f"A coalition is worth {WORTH[game]}. A player’s Shapley value (diamond, with its interval) is what it adds"
         " when"
         " it joins, averaged over all orders of joining. Under it a line runs from what it does alone, first to join"
@@ -75,13 +77,13 @@ def _figure(source: Source, game: str) -> Figure:
     )
 
 
-def _together(rows: list[ShapleyRow]) -> str:
+def _together(rows: list[Row]) -> str:
     """Who surely works with others and who is surely stood in for, by the interval of last − first effect."""
-    gap = number_of(rows[-1]["gap"])
+    gap = rows[-1]["gap"]
     if gap.estimate is None:
         return ""
     sign = 1 if gap.estimate >= 0 else -1
-    sure = [(str(row["player"]), number_of(row["together"])) for row in rows[:-1]]
+    sure = [(str(row["player"]), row["together"]) for row in rows[:-1]]
     sure = [(name, one) for name, one in sure if one.excludes(0)]
     works = [name for name, one in sure if (one.estimate or 0) * sign > 0]
     instead = [name for name, one in sure if (one.estimate or 0) * sign < 0]
@@ -90,51 +92,51 @@ def _together(rows: list[ShapleyRow]) -> str:
     return "; ".join(parts) or "for no player does the interval of last − first effect leave out 0"
 
 
-def _players(rows: list[ShapleyRow], game: str) -> Table:
+def _players(rows: list[Row], game: str) -> Table:
     lines = []
     for row in rows:
-        share = number_of(row["share"])
+        share = row["share"]
         lines.append(
             cells(
                 Cell(str(row["player"]), kind="lead"),
-                Cell(estimate(number_of(row["shapley"])), kind="lead" if row["player"] == "sum" else ""),
+                Cell(estimate(row["shapley"]), kind="lead" if row["player"] == "sum" else ""),
                 estimate(share),
-                *(estimate(number_of(row[name])) for name in ("first", "last", "together")),
+                *(estimate(row[name]) for name in ("first", "last", "together")),
             )
         )
-    gap, rest = number_of(rows[-1]["gap"]), number_of(rows[-1]["rest"])
+    gap, rest = rows[-1]["gap"], rows[-1]["rest"]
     head = ("player", "Shapley value", "share of the gap", "first to join", "last to join", "last − first")
     note = (
         f"In logits. Gap: {estimate(gap)}; gap − Σφ: {estimate(rest)}. Intervals: {method(gap)}; shares: ratios of"
         " means"
         " with Fieller’s interval."
     )
-    why = blanks(number_of(row["share"]) for row in rows)
+    why = blanks(row["share"] for row in rows)
     return Table(f"Every player of the {game} game", head, lines, (note, *why))
 
 
-def _places(rows: list[ShapleyRow]) -> Table:
+def _places(rows: list[Row]) -> Table:
     lines = []
     for row in rows:
-        share = number_of(row["share"])
-        lines.append(cells(Cell(str(row["player"]), kind="lead"), estimate(number_of(row["shapley"])), estimate(share)))
+        share = row["share"]
+        lines.append(cells(Cell(str(row["player"]), kind="lead"), estimate(row["shapley"]), estimate(share)))
     note = (
         "In logits. Shapley values of the donor game, summed over the heads of a layer: a number that does not depend"
         " on"
         " how a seed’s heads are numbered. All rows add up to the gap."
     )
-    why = blanks(number_of(row["share"]) for row in rows)
+    why = blanks(row["share"] for row in rows)
     return Table("The gap by place", ("place", "sum of Shapley values", "share of the gap"), lines, (note, *why))
 
 
-def _pairs(source: Source, game: str) -> Table:
+def _pairs(source: RunResults, game: str) -> Table:
     rows = pair_rows(source.results[f"shapley-{game}"])
-    largest = sorted(rows, key=lambda row: -abs(number_of(row["interaction"]).estimate or 0.0))[:PAIRS]
+    largest = sorted(rows, key=lambda row: -abs(row["interaction"].estimate or 0.0))[:PAIRS]
     lines = [
         cells(
             Cell(f"{row['player_a']} with {row['player_b']}", kind="lead"),
-            estimate(number_of(row["interaction"])),
-            "leaves out 0" if number_of(row["interaction"]).excludes(0) else UNDETERMINED,
+            estimate(row["interaction"]),
+            "leaves out 0" if row["interaction"].excludes(0) else UNDETERMINED,
         )
         for row in largest
     ]
@@ -146,8 +148,10 @@ def _pairs(source: Source, game: str) -> Table:
     return Table(f"Pairs of the {game} game", ("pair", "interaction", "interval"), lines, (note,))
 
 
-def _games(source: Source) -> Table:
-    donor, mean = ({str(row["player"]): number_of(row["shapley"]) for row in source.games[game]} for game in GAMES)
+def _games(source: RunResults) -> Table:
+    donor, mean = (
+        {str(row["player"]): row["shapley"] for row in source.once(shapley_of_run.games)[game]} for game in GAMES
+    )
     lines = [
         cells(Cell(player, kind="lead"), estimate(donor[player]), estimate(one), compared(donor[player], one))
         for player, one in mean.items()

@@ -1,9 +1,23 @@
-"""`attenuate --shapley`: the same replacements, every coalition of components instead of some, and each its share."""
+"""`shapley`: every coalition of components instead of some, and what each component carries on average."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from hyst_interp.cli.output import Answer, note, on_terminal
+import typer
+
+from hyst_interp.cli.arguments import (
+    Above,
+    Below,
+    Figure,
+    Format,
+    NumberOfTrials,
+    Seed,
+    at_least,
+    check_seed,
+    choice,
+    figure_file,
+    two_checkpoints,
+)
+from hyst_interp.cli.output import Answer, check_format, note, on_terminal
 from hyst_interp.errors import UserError
 from hyst_interp.sites import parse_sets
 
@@ -20,51 +34,61 @@ TOP = 6
 """Pairs that the table shows."""
 
 
-def refuse_meaningless(
-    manifest: "Manifest", components: str, asked: tuple[str, ...] | None, positions: str, anchor: str | None
-) -> tuple[str, ...]:
-    """The games to play; UserError for what means nothing beside --shapley."""
-    for name in asked or ():
-        if name not in GAMES:
-            raise UserError(f"--reference {name} makes no game; with --shapley use donor, own-mean, or both.")
-    if positions != "query":
-        raise UserError(
-            f"--positions {positions} means nothing with --shapley, which replaces at the query; leave it out."
-        )
-    if anchor is not None:
-        raise UserError(f"--anchor '{anchor}' means nothing with --shapley, which has no anchor-mean; leave it out.")
-    model = manifest.setup.model
-    for one in parse_sets(components, model.n_layers, model.n_heads, model.d_mlp > 0):
-        if "+" in one.name:
-            raise UserError(
-                f"'{one.name}' is one set, but players of a Shapley value are single components; write"
-                f" {one.name.replace('+', ',')}."
-            )
-    return asked or GAMES
-
-
-def shapley_answer(
-    below: str,
-    above: str,
-    manifests: "tuple[Manifest, Manifest]",
-    components: str,
-    games: tuple[str, ...],
-    trials: int,
-    seed: int | None,
-    file: Path | None,
-    format: str,
+def shapley(
+    below: Below,
+    above: Above,
+    components: Annotated[
+        str,
+        typer.Option(
+            "--components",
+            metavar="SET[,SET…]",
+            help="The players, every component of the sets by itself: each, heads, mlps, all, or components as in"
+            " L0H1,L1MLP.",
+        ),
+    ] = "each,heads,mlps,all",
+    game: Annotated[
+        str,
+        typer.Option(
+            "--game",
+            metavar="donor|own-mean[,…]",
+            help="What a coalition does: its players come from the other history, or write their own mean in both.",
+        ),
+    ] = "donor,own-mean",
+    trials: NumberOfTrials = 2048,
+    seed: Seed = None,
+    figure: Figure = None,
+    format: Format = "table",
 ) -> Answer:
-    """Measure and lay out; every argument has been checked."""
-    from hyst_interp.cli.pairs import draw, facts
-    from hyst_interp.facade import pair
+    """Play out every coalition of components, and say what each component carries of the gap on average.
+
+    A Shapley value is what a player adds when it joins, averaged over all orders of joining; beside it stand what it
+    does first and last to join, and the interactions of pairs.
+
+    \b
+    Examples:
+      hyst-interp shapley checkpoints/seed-0/order-0/{below,above}
+      hyst-interp shapley A B --game donor --components heads --figure shapley.html
+    """
+    check_format(format)
+    at_least("--trials", trials, 2)
+    check_seed(seed)
+    games = tuple(dict.fromkeys(choice("game", part.strip(), GAMES) for part in game.split(",")))
+    file = None if figure is None else figure_file(figure)
+    manifests = two_checkpoints(below, above)
+    _refuse_joined(components, manifests[0])
+
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.cli.rows import draw
     from hyst_interp.history.guard import one_thread
+    from hyst_interp.questions.gap.headline import facts
+    from hyst_interp.questions.shapley import methods
 
     on_terminal(f"playing {' and '.join(games)} on {trials:,} trials, every coalition …")
     with one_thread():  # the same numbers on every call
-        found = pair(below, above, trials, seed)
-        data = facts("attenuate-shapley", found, manifests)
-        accounts = {game: found.shapley(game, components) for game in games}
-    data["games"] = [_game(game, rows) for game, rows in accounts.items()]
+        pair = Histories.open(below, above, trials, seed)
+        data = facts("shapley", pair, manifests)
+        accounts = {name: methods.shapley(pair, name, components) for name in games}
+    data["games"] = [_game(name, rows) for name, rows in accounts.items()]
     for one in data["games"]:
         if one["permutations"] is not None:
             note(f"{one['game']}: too many players for all coalitions; {one['permutations']} orders were sampled.")
@@ -74,8 +98,19 @@ def shapley_answer(
     return Answer(data, flat, lambda colour: _table(data, p0, colour), format)
 
 
+def _refuse_joined(components: str, manifest: "Manifest") -> None:
+    """UserError for a set of several components: a player is one."""
+    model = manifest.setup.model
+    for one in parse_sets(components, model.n_layers, model.n_heads, model.d_mlp > 0):
+        if "+" in one.name:
+            raise UserError(
+                f"'{one.name}' is one set, but players of a Shapley value are single components; write"
+                f" {one.name.replace('+', ',')}."
+            )
+
+
 def _game(game: str, rows) -> dict[str, Any]:
-    from hyst_interp.cli.pairs import plain
+    from hyst_interp.cli.rows import plain
     from hyst_interp.questions.shapley.summary import answer_mass
 
     found = rows.found
@@ -92,9 +127,9 @@ def _game(game: str, rows) -> dict[str, Any]:
 
 
 def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
-    from hyst_interp.cli.pairs import written
+    from hyst_interp.cli.rows import written
     from hyst_interp.cli.tables import paragraph
-    from hyst_interp.questions.attenuation.command import headline
+    from hyst_interp.questions.gap.headline import headline
 
     lines = headline(data, p0)
     for one in data["games"]:

@@ -277,3 +277,7 @@ def _margins(
         margin[part] = found["margin"]
         mass[part] = found["p_contextual"].astype(np.float64) + found["p_fixed"]
     return margin, mass
+
+
+GAMES = {"donor": donor_game, "own-mean": own_mean_game}
+"""Name → the game of a pair."""

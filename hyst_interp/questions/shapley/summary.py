@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means, student_t
 
 SUM = "sum"
@@ -18,10 +18,8 @@ SUM = "sum"
 QUANTITIES = ("shapley", "first", "last", "together")
 """Estimates of a row that `player_arrays` hands to a figure."""
 
-ShapleyRow = dict[str, str | Estimate]
 
-
-def shapley_rows(found: xr.Dataset) -> list[ShapleyRow]:
+def shapley_rows(found: xr.Dataset) -> list[Row]:
     """One row a player, then the row `sum`.
 
     Keys: `player`; `shapley`, its `share` of the gap (ratio of means, undefined where the gap may be 0), `first` and
@@ -44,7 +42,7 @@ def shapley_rows(found: xr.Dataset) -> list[ShapleyRow]:
     return [*rows, total]
 
 
-def place_rows(found: xr.Dataset) -> list[ShapleyRow]:
+def place_rows(found: xr.Dataset) -> list[Row]:
     """Shapley values summed over the heads of a layer, which needs no numbering of heads, then all other players.
 
     Keys: `player` (`L0 heads`, `L0MLP`, …), `shapley`, and its `share` of the gap. Sums of Shapley values share the gap
@@ -55,7 +53,7 @@ def place_rows(found: xr.Dataset) -> list[ShapleyRow]:
     for index, player in enumerate(str(player) for player in found["player"].values):
         places.setdefault(f"{player.partition('H')[0]} heads" if "H" in player else player, []).append(index)
     over = "seeds" if "seed" in values.dims else "trials"
-    rows: list[ShapleyRow] = []
+    rows: list[Row] = []
     for place, indices in places.items():
         summed = values["shapley"].isel(player=indices).sum("player")
         share = ratio_of_means(summed.values, values["gap"].values, unit="share of the gap", over=over)
@@ -63,7 +61,7 @@ def place_rows(found: xr.Dataset) -> list[ShapleyRow]:
     return rows
 
 
-def pair_rows(found: xr.Dataset) -> list[ShapleyRow]:
+def pair_rows(found: xr.Dataset) -> list[Row]:
     """One row a pair of players: `player_a`, `player_b`, `interaction`; none where pairs were not measured."""
     if "interaction" not in found:
         return []
@@ -81,12 +79,12 @@ def answer_mass(found: xr.Dataset) -> list[Estimate]:
     return [_estimate(masses.isel(size=size), "probability") for size in range(masses.sizes["size"])]
 
 
-def player_arrays(rows: list[ShapleyRow]) -> xr.Dataset:
+def player_arrays(rows: list[Row]) -> xr.Dataset:
     """Rows as labelled arrays for a figure: `estimate`, `low`, `high`, dims (quantity, player); NaN where undefined.
 
     `share` is a coordinate of `player`, as text; the row `sum` is among the players.
     """
-    columns = [as_arrays([_number(row[name]) for row in rows], "player") for name in QUANTITIES]
+    columns = [as_arrays([row[name] for row in rows], "player") for name in QUANTITIES]
     words = {
         "player": [str(row["player"]) for row in rows],
         "share": ("player", [_share(row["share"]) for row in rows]),
@@ -95,15 +93,15 @@ def player_arrays(rows: list[ShapleyRow]) -> xr.Dataset:
     return joined.assign_attrs(columns[0].attrs)
 
 
-def gap_array(rows: list[ShapleyRow]) -> xr.Dataset:
+def gap_array(rows: list[Row]) -> xr.Dataset:
     """`estimate`, `low`, `high` of the gap, without dims, for a figure."""
-    return as_arrays([_number(rows[-1]["gap"])], "cell").isel(cell=0)
+    return as_arrays([rows[-1]["gap"]], "cell").isel(cell=0)
 
 
-def pair_arrays(rows: list[ShapleyRow]) -> xr.Dataset:
+def pair_arrays(rows: list[Row]) -> xr.Dataset:
     """`estimate`, `low`, `high` of every pair, symmetric, dims (player_a, player_b); NaN on the diagonal."""
     names = list(dict.fromkeys(str(row[key]) for row in rows for key in ("player_a", "player_b")))
-    flat = as_arrays([_number(row["interaction"]) for row in rows], "pair")
+    flat = as_arrays([row["interaction"] for row in rows], "pair")
     blank = xr.DataArray(float("nan"), {"player_a": names, "player_b": names}, ("player_a", "player_b"))
     found = xr.Dataset({name: blank.copy(deep=True) for name in flat.data_vars}, attrs=flat.attrs)
     for index, row in enumerate(rows):
@@ -113,15 +111,15 @@ def pair_arrays(rows: list[ShapleyRow]) -> xr.Dataset:
     return found
 
 
-def _row(name: str, one: xr.Dataset) -> ShapleyRow:
+def _row(name: str, one: xr.Dataset) -> Row:
     over = "seeds" if "seed" in one.dims else "trials"
     share = ratio_of_means(one["shapley"].values, one["gap"].values, unit="share of the gap", over=over)
-    row: ShapleyRow = {"player": name, "shapley": _estimate(one["shapley"]), "share": share}
+    row: Row = {"player": name, "shapley": _estimate(one["shapley"]), "share": share}
     row |= {key: _estimate(one[key]) for key in ("first", "last")}
     return row | {"together": _estimate(one["last"] - one["first"])}
 
 
-def _sampling(found: xr.Dataset, player: object) -> ShapleyRow:
+def _sampling(found: xr.Dataset, player: object) -> Row:
     if "sample_mean" not in found or "seed" in found["sample_mean"].dims:
         return {}
     one = student_t(found["sample_mean"].sel(player=player).values, "logits")
@@ -141,16 +139,9 @@ def _estimate(values: xr.DataArray, unit: str = "logits") -> Estimate:
     return over_seeds(values, unit) if "seed" in values.dims else over_trials(values.values, unit)
 
 
-def _share(one: str | Estimate) -> str:
+def _share(share: Estimate) -> str:
     """Two decimals: `+0.24 [+0.22, +0.26]`; a small player's share is +0.00, not a power of ten."""
-    share = _number(one)
     if share.estimate is None or share.low is None or share.high is None:
         return "undefined"
     number, low, high = (f"{round(value, 2) + 0.0:+.2f}" for value in (share.estimate, share.low, share.high))
     return f"{number} [{low}, {high}]"
-
-
-def _number(value: str | Estimate) -> Estimate:
-    if isinstance(value, str):
-        raise TypeError(f"'{value}' is no estimate")
-    return value

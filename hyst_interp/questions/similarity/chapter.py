@@ -1,32 +1,42 @@
 """The same circuit, and how strongly engaged: similarity between ceiling and floor, dominant heads, and gain."""
 
-from hyst_interp import figures as draw
 from hyst_interp.analysis.replicates import as_arrays
-from hyst_interp.claim_inputs import dominant, gains
-from hyst_interp.questions.similarity.figure import SITES
+from hyst_interp.questions.patching import of_run as patching_of_run
+from hyst_interp.questions.similarity import of_run as similarity_of_run
+from hyst_interp.questions.similarity.comparisons import dominant, gains
+from hyst_interp.questions.similarity.engagement_figure import circuit_and_gain
+from hyst_interp.questions.similarity.figure import SITES, similarity_dots
 from hyst_interp.questions.similarity.similarity_over_seeds import Likeness
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import correlation, estimate, method, number, reason
 from hyst_interp.statistics import student_t
 
 PLANE = (("resid_pre", "role"), ("result", "role"))
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where the run has no maps."""
-    if not source.likeness:
+    if not source.once(similarity_of_run.comparisons):
         return None
     tables = {"similarity": _similarity(source), "gain": _gain(source)}
     heads = source.results.get("patching-result")
     if heads is not None and "trial" in heads.dims:
         tables["dominant"] = _dominant(source)
-    drawn = [_plane(source), _dots(source)] if any(key in source.likeness for key in PLANE) else [_dots(source)]
+    drawn = (
+        [_plane(source), _dots(source)]
+        if any(key in source.once(similarity_of_run.comparisons) for key in PLANE)
+        else [_dots(source)]
+    )
     return Chapter("similarity", "The same circuit? How strongly engaged?", "Circuit and gain", tables, drawn)
 
 
-def _plane(source: Source) -> Figure:
-    found = [source.engagement[key] for key in PLANE if key in source.engagement]
+def _plane(source: RunResults) -> Figure:
+    found = [
+        source.once(similarity_of_run.engagements)[key]
+        for key in PLANE
+        if key in source.once(similarity_of_run.engagements)
+    ]
     gains_ = [as_arrays([one.gain], "cell").isel(cell=0) for one in found]
     unseen = [one.detectable for one in found]
     points = [one.points.assign_attrs(site=one.site, axis=one.axis) for one in found]
@@ -35,30 +45,33 @@ def _plane(source: Source) -> Figure:
     blind = f" So many seeds see, with power 80 %, a gain off 1 by at least: {known} (shaded)." if known else ""
     return both(
         "engagement",
-        lambda stacked: draw.circuit_and_gain(points, gains_, unseen, stacked),
+        lambda stacked: circuit_and_gain(points, gains_, unseen, stacked),
         "Upwards, how alike two raw maps are (which cells matter); across, the slope of one on the other (how much)."
         " Diamonds: from above on from below, one a seed. A circuit that is the same and only engaged otherwise lies"
         f" as high as its siblings and off gain 1. Gain: {read}; intervals: {method(found[0].gain)}.{blind}",
     )
 
 
-def _dots(source: Source) -> Figure:
-    unlike = [one.unlikeness().assign_attrs(axis=axis) for (_, axis), one in source.likeness.items()]
+def _dots(source: RunResults) -> Figure:
+    unlike = [
+        one.unlikeness().assign_attrs(axis=axis)
+        for (_, axis), one in source.once(similarity_of_run.comparisons).items()
+    ]
     return both(
         "similarity",
-        lambda stacked: draw.similarity_dots(unlike, stacked=stacked),
+        lambda stacked: similarity_dots(unlike, stacked=stacked),
         "Pearson r of the two histories’ maps, both twins joined, one diamond a seed; beside it the ceiling (siblings:"
         " the same branch on other data) and the floor (other seeds). The histories use one circuit as far as their r"
         " lies among its ceiling’s; it says little as far as the floor reaches it. Dashed: the paper’s bound.",
     )
 
 
-def _similarity(source: Source) -> Table:
+def _similarity(source: RunResults) -> Table:
     rows = []
-    for (site, axis), one in source.likeness.items():
+    for (site, axis), one in source.once(similarity_of_run.comparisons).items():
         few = " (few cells: no verdict by itself)" if one.few else ""
         between, ceiling = (estimate(one.distance(kind)) for kind in ("histories", "ceiling"))
-        apart = source.engagement[site, axis].siblings_apart
+        apart = source.once(similarity_of_run.engagements)[site, axis].siblings_apart
         rows.append(
             cells(
                 Cell(f"{SITES[site]}, by {axis}", f"{one.cells} free cells{few}", "lead"),
@@ -71,7 +84,7 @@ def _similarity(source: Source) -> Table:
         )
     head = ("site and axis", "the histories, r", "ceiling (siblings), r", "floor (other seeds), r")
     head = (*head, "distance, in distances of siblings", "distance in logits")
-    first = next(iter(source.likeness.values()))
+    first = next(iter(source.once(similarity_of_run.comparisons).values()))
     text = (
         f"Correlations: {method(first.correlation('histories'))}; a seed’s ceiling is a mean on Fisher’s z. Distance:"
         " ‖map from above − map from below‖ over free cells, of siblings the median; their quotient is a ratio of means"
@@ -94,7 +107,7 @@ def _floor(one: Likeness) -> Cell:
     return Cell(correlation(mean.estimate), f"pairs from {correlation(min(known))} to {correlation(max(known))}")
 
 
-def _dominant(source: Source) -> Table:
+def _dominant(source: RunResults) -> Table:
     found = {seed: dominant(source.results["patching-result"], seed) for seed in source.study.seeds}
     rows = [
         cells(
@@ -114,10 +127,16 @@ def _dominant(source: Source) -> Table:
     return Table("Dominant head", ("", "from below", "from above", "same, probability", "choice"), rows, (note,))
 
 
-def _gain(source: Source) -> Table:
+def _gain(source: RunResults) -> Table:
     seeds = source.study.seeds
-    found = {key[0]: {s: gains(one, s) for s in seeds} for key, one in source.patching.items() if key[1] == "role"}
-    found = found or {key[0]: {s: gains(one, s) for s in seeds} for key, one in source.patching.items()}
+    found = {
+        key[0]: {s: gains(one, s) for s in seeds}
+        for key, one in source.once(patching_of_run.effects).items()
+        if key[1] == "role"
+    }
+    found = found or {
+        key[0]: {s: gains(one, s) for s in seeds} for key, one in source.once(patching_of_run.effects).items()
+    }
     lines = [(site, twin, "slope") for site, by_seed in found.items() for twin in by_seed[seeds[0]]]
     first = next(iter(found))
     lines += [(first, twin, "difference_ratio") for twin in found[first][seeds[0]]]

@@ -74,24 +74,26 @@ def _measure(
     trials: int,
     results: Path | None,
 ) -> dict[str, Any]:
-    from hyst_interp.facade import pair
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.questions.gap import methods as gap_methods
+    from hyst_interp.questions.similarity import methods
     from hyst_interp.storage.manifest import describe
 
-    found = pair(below, above, trials)
-    head = found.dominant_head(twins, trials)
+    found = Histories.open(below, above, trials)
+    head = methods.dominant_head(found, twins, trials)
     data: dict[str, Any] = {
         "schema": schema("compare"),
         "below": describe(manifests[0]),
         "above": describe(manifests[1]),
-        "gap": found.gap().to_dict() | {"trials": trials},
-        "margins": {branch: one.to_dict() for branch, one in found.mean_margins().items()},
-        "strata": {name: one.to_dict() for name, one in found.by_stratum().items()},
+        "gap": gap_methods.gap(found).to_dict() | {"trials": trials},
+        "margins": {branch: one.to_dict() for branch, one in gap_methods.mean_margins(found).items()},
+        "strata": {name: one.to_dict() for name, one in gap_methods.by_stratum(found).items()},
         "twins": list(twins),
         "similarity": {},
     }
     seed = manifests[0].setup.seed
     for site in sites:
-        alike = found.similarity(site, twins, trials)
+        alike = methods.similarity(found, site, twins, trials)
         entry: dict[str, Any] = {
             "pearson": alike.pearson,
             "spearman": alike.spearman,
@@ -108,7 +110,7 @@ def _measure(
             entry["reason"] = "; ".join(reason for reason in reasons if reason)
         data["similarity"][site] = entry
     data["dominant_head"] = {"a": head.a, "b": head.b, "same_probability": head.same_probability, "tie": head.tie}
-    data["gain"] = {site: found.gain(site, twins, trials) for site in sites}
+    data["gain"] = {site: methods.gain(found, site, twins, trials) for site in sites}
     for entry in (one for site in data["gain"].values() for one in site.values()):
         if None in entry.values():
             entry["reason"] = "the map or the whole difference of the network from below is 0"
@@ -130,7 +132,7 @@ def yardsticks(results: Path | None, site: str, seed: int) -> dict[str, Any]:
 
     from statistics import median
 
-    from hyst_interp.claim_inputs import other_seeds, siblings
+    from hyst_interp.questions.similarity.comparisons import other_seeds, siblings
     from hyst_interp.storage.results import read_results
 
     found = read_results(results / f"patching-{site}.nc")
@@ -170,7 +172,7 @@ def _rows(data: dict[str, Any]):
 
 def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     from hyst_interp.cli.tables import estimate_text, layout, number, paragraph
-    from hyst_interp.questions.attenuation.command import headline
+    from hyst_interp.questions.gap.headline import headline
 
     strata = [[name, estimate_text(one), f"{one['n']:,}"] for name, one in data["strata"].items() if name != "all"]
     alike = [

@@ -6,7 +6,6 @@ matched within layers. Gain is the slope of one *raw* map on the other: normalis
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +13,7 @@ import xarray as xr
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from hyst_interp.sites import ROLES
+from hyst_interp.analysis.maps import flat, free_cells, mean_map
 from hyst_interp.streams import Stream
 
 FEW_CELLS = 8
@@ -38,57 +37,6 @@ class Similarity:
     def few(self) -> bool:
         """Whether there are too few cells for a verdict."""
         return self.cells < FEW_CELLS
-
-
-def mean_map(effects: xr.Dataset) -> xr.DataArray:
-    """The raw effect of every cell, averaged over trials where they are kept, with what tells its free cells."""
-    effect = effects["effect"].astype("float64")
-    mean = effect.mean("trial") if "trial" in effect.dims else effect
-    return mean.assign_attrs(effects.attrs)
-
-
-def free_cells(site: str, twin: str, axis: str, array: xr.DataArray) -> xr.DataArray:
-    """A mask over a map's cells: False where the value is fixed by construction or cut off by causality.
-
-    Left out: the layer-0 residual stream (the prompt itself), the final residual stream (only the query is read, and
-    it gives the donor's logits), last-layer components away from the query, and roles and positions before the first
-    changed token: the first position is a key, so no value twin changes it, and its attention pattern never varies.
-    """
-    place = "role" if axis == "role" else "pos"
-    n_rows = array.sizes["layer"]
-    free = xr.ones_like(array, dtype=bool)
-    layer = array["layer"]
-    query = array[place] == ("query" if axis == "role" else "q")
-    if site == "resid_pre":
-        free = free & (layer != 0) & (layer != n_rows - 1)
-    else:
-        free = free & ((layer != n_rows - 1) | query)
-    if axis == "role" and twin in ("value", "query"):
-        before = ROLES[: ROLES.index("its value")] if twin == "value" else [r for r in ROLES if r != "query"]
-        return free & ~array[place].isin(list(before))
-    if axis == "position" and twin == "query":
-        return free & query
-    if axis == "position" and (twin == "value" or site == "pattern"):
-        return free & (array[place] != array[place][0])
-    return free
-
-
-def flat(maps: list[xr.DataArray]) -> np.ndarray:
-    """The free cells of one or several maps (one a twin, say) as one vector."""
-    parts = []
-    for one in maps:
-        labels = tuple(tuple(one[dim].values.tolist()) for dim in one.dims)
-        dims = tuple(str(dim) for dim in one.dims)
-        parts.append(one.values[_mask(one.attrs["site"], one.attrs["twin"], one.attrs["axis"], dims, labels)])
-    return np.concatenate(parts)
-
-
-@lru_cache(maxsize=64)
-def _mask(site: str, twin: str, axis: str, dims: tuple[str, ...], labels: tuple[tuple, ...]) -> np.ndarray:
-    """`free_cells` as a plain array: it depends on labels alone, and many seeds ask for it thousands of times."""
-    shape = tuple(len(one) for one in labels)
-    blank = xr.DataArray(np.zeros(shape), {dim: list(one) for dim, one in zip(dims, labels, strict=True)}, dims)
-    return free_cells(site, twin, axis, blank).transpose(*dims).values
 
 
 def similarity(map_a: xr.DataArray | list[xr.DataArray], map_b: xr.DataArray | list[xr.DataArray]) -> Similarity:

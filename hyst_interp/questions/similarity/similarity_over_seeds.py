@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from hyst_interp.claim_inputs import between, floor, siblings
+from hyst_interp.questions.similarity.comparisons import between, floor, siblings
 from hyst_interp.questions.similarity.measure import Similarity
 from hyst_interp.statistics import Estimate, fisher_mean, student_t, undefined
 

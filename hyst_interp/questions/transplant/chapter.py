@@ -1,11 +1,13 @@
 """Optimizer or weights: both held at p0 with exchanged optimizer states."""
 
-from hyst_interp import figures as draw
-from hyst_interp.localization.controls import cells_at_no_updates, own_against_run, parts_against_gap
-from hyst_interp.questions.transplant.summary import SHARES, TransplantRow, curve_band, curves
-from hyst_interp.report.answers import larger_part
+from hyst_interp.analysis.rows import Row
+from hyst_interp.questions.transplant import of_run as transplant_of_run
+from hyst_interp.questions.transplant.answer import larger_part
+from hyst_interp.questions.transplant.controls import cells_at_no_updates, own_against_run, parts_against_gap
+from hyst_interp.questions.transplant.figure import transplant_course
+from hyst_interp.questions.transplant.summary import SHARES, curve_band, curves
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
-from hyst_interp.report.source import Source, number_of
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, method, reason, size
 
 MOMENTS = ("moments: first moment", "moments: second moment")
@@ -18,12 +20,15 @@ SHARED = {
 }
 
 
-def chapter(source: Source) -> Chapter | None:
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where no optimizer state was transplanted."""
     found = source.results.get("transplant")
     if found is None:
         return None
-    tables = {"transplant": _parts(source.transplanted), "shared": _shared(source.transplanted)}
+    tables = {
+        "transplant": _parts(source.once(transplant_of_run.transplanted)),
+        "shared": _shared(source.once(transplant_of_run.transplanted)),
+    }
     run = own_against_run(found, source.results["trajectory"])
     words = {
         "start": size(cells_at_no_updates(found)),
@@ -36,13 +41,13 @@ def chapter(source: Source) -> Chapter | None:
     return Chapter("transplant", title, "Optimizer or weights", tables, [_figure(source)], words)
 
 
-def _figure(source: Source) -> Figure:
+def _figure(source: RunResults) -> Figure:
     lines = curves(source.results["transplant"])
     spread = curve_band(lines)
-    gap = number_of(source.transplanted[0]["gap"])
+    gap = source.once(transplant_of_run.transplanted)[0]["gap"]
     return both(
         "transplant",
-        lambda stacked: draw.transplant_course(lines, spread, stacked),
+        lambda stacked: transplant_course(lines, spread, stacked),
         "Both histories held at p0 on the same batches, each with its own or with another optimizer state. The gap is"
         " the sum of what the weights and what the optimizer states carry, each averaged over both ways of exchanging"
         " the other; at 0 updates an optimizer has done nothing, so there all is weights. In the middle the"
@@ -51,37 +56,37 @@ def _figure(source: Source) -> Figure:
     )
 
 
-def _parts(rows: list[TransplantRow]) -> Table:
+def _parts(rows: list[Row]) -> Table:
     lines = []
     for row in rows:
-        share = number_of(row["weights_share"])
+        share = row["weights_share"]
         names = ("gap", "weights", "optimizer", "interaction", *MOMENTS)
         verdict = larger_part(share)
         lines.append(
             [
                 Cell(str(row["updates"]), kind="lead"),
-                *(Cell(estimate(number_of(row[name]))) for name in names),
-                *(Cell(estimate(number_of(row[f"{name}_share"]))) for name in SHARES),
+                *(Cell(estimate(row[name])) for name in names),
+                *(Cell(estimate(row[f"{name}_share"])) for name in SHARES),
                 Cell("by construction" if row["updates"] == 0 else verdict, kind="small"),
             ]
         )
     head = ("updates", "gap", "weights", "optimizer", "interaction", "first moment", "second moment")
     head = (*head, "weights, share", "optimizer, share", "larger part")
     note = (
-        f"In logits; intervals: {method(number_of(rows[0]['gap']))}; shares of the gap: ratios of means with Fieller’s"
+        f"In logits; intervals: {method(rows[0]['gap'])}; shares of the gap: ratios of means with Fieller’s"
         " interval, unclipped. Weights and optimizer add up to the gap, the two moments to the optimizer. The larger"
         " part is named where the weights’ share lies wholly on one side of one half."
     )
-    blanks = {row["updates"]: one for row in rows if (one := number_of(row["weights_share"])).estimate is None}
+    blanks = {row["updates"]: one for row in rows if (one := row["weights_share"]).estimate is None}
     why = [f"Undefined after {updates} updates: {reason(one)}." for updates, one in blanks.items()]
     return Table("The gap after a transplant, divided", head, lines, (note, *why))
 
 
-def _shared(rows: list[TransplantRow]) -> Table:
+def _shared(rows: list[Row]) -> Table:
     lines = [
         cells(
             Cell(str(row["updates"]), kind="lead"),
-            *(estimate(number_of(row[name])) for name in ("gap", *SHARED)),
+            *(estimate(row[name]) for name in ("gap", *SHARED)),
         )
         for row in rows
     ]

@@ -92,8 +92,8 @@ def _seeds(run: str, study: "StudyConfig", text: str | None) -> tuple[int, ...]:
 
 def _data(found: "xr.Dataset", run: str, seeds: tuple[int, ...], file: "Path | None") -> dict[str, Any]:
     from hyst_interp.cli.output import schema
-    from hyst_interp.cli.pairs import plain
-    from hyst_interp.localization.controls import cells_at_no_updates
+    from hyst_interp.cli.rows import plain
+    from hyst_interp.questions.transplant.controls import cells_at_no_updates
     from hyst_interp.questions.transplant.summary import transplant_rows
 
     data: dict[str, Any] = {
@@ -112,8 +112,8 @@ def _data(found: "xr.Dataset", run: str, seeds: tuple[int, ...], file: "Path | N
         "rows": [plain(row) for row in transplant_rows(found)],
     }
     if file is not None:
-        from hyst_interp.facade.pictures import of_transplant
-        from hyst_interp.figures import write_figure
+        from hyst_interp.plots.write import write_figure
+        from hyst_interp.questions.transplant.methods import of_transplant
 
         write_figure(of_transplant(found), file)
         data["wrote"] = [str(file)]
@@ -141,7 +141,7 @@ def _cells(found: "xr.Dataset") -> list[dict[str, Any]]:
 def _table(data: dict[str, Any], colour: bool) -> str:
     import textwrap
 
-    from hyst_interp.cli.pairs import exactly, written
+    from hyst_interp.cli.rows import exactly, written
     from hyst_interp.cli.tables import estimate_text, layout, paragraph
 
     rows, seeds = data["rows"], len(data["seeds"])

@@ -18,7 +18,7 @@ factors interact they need not agree on the weights.
 
 import xarray as xr
 
-from hyst_interp.history.schedule import BRANCHES
+from hyst_interp.config.schedule import BRANCHES
 
 FACTORS = ("weights", "first moment", "second moment")
 PAIRS = (("weights", "first moment"), ("weights", "second moment"), ("first moment", "second moment"))

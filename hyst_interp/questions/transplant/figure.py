@@ -7,10 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.plots.band import band_traces
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, QUIET, rgba, themed
-from hyst_interp.questions.gap.margin_figure import band_traces
 
 WEIGHTS, OPTIMIZER, SECOND = "#1F7A54", "#A3261F", "#946C00"
 """Colour of what the weights carry, of what the optimizer (and its first moment) does, and of its second moment."""

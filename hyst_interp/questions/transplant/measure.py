@@ -12,10 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
 from hyst_interp.history.advance import trajectory
 from hyst_interp.history.measured import measured
-from hyst_interp.history.schedule import BRANCHES, hold_schedule
+from hyst_interp.history.schedule import hold_schedule
 from hyst_interp.history.state import TrainingState
 from hyst_interp.questions.transplant.optimizer_cells import (
     CELLS,

@@ -7,8 +7,8 @@ no seed: their intervals are over trials, and say that they speak of these two n
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.questions.gap.relaxation import per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
 from hyst_interp.questions.transplant.decomposition import decomposition
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 
@@ -17,8 +17,6 @@ EFFECTS = ("gap", "weights", "optimizer", "interaction")
 FAMILIES = {"moments": "moment", "shapley": "factor", "pairwise": "pair", "shared": "state"}
 """The parts that have a dimension of their own."""
 SHARES = ("weights", "optimizer")
-
-TransplantRow = dict[str, int | Estimate]
 
 
 def curves(found: xr.Dataset) -> xr.DataArray:
@@ -49,17 +47,17 @@ def curve_band(found: xr.DataArray) -> xr.Dataset:
     return xr.Dataset(columns, coords, arrays.attrs)
 
 
-def transplant_rows(found: xr.Dataset) -> list[TransplantRow]:
+def transplant_rows(found: xr.Dataset) -> list[Row]:
     """One row a number of updates: `updates`, every quantity of `curves`, `weights_share` and `optimizer_share`.
 
     Shares of the gap are ratios of means with Fieller's interval, undefined with their reason where the gap may be 0.
     """
     values = curves(found)
     over = "seeds" if "seed" in values.dims else "trials"
-    rows: list[TransplantRow] = []
+    rows: list[Row] = []
     for update in values["update"].values:
         here = values.sel(update=update, drop=True)
-        row: TransplantRow = {"updates": int(update)}
+        row: Row = {"updates": int(update)}
         row |= {str(name): _estimate(here.sel(quantity=name)) for name in here["quantity"].values}
         gap = here.sel(quantity="gap").values
         for name in SHARES:

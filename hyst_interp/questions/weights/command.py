@@ -43,15 +43,17 @@ def weights(
     file = None if figure is None else figure_file(figure)
     manifests = two_checkpoints(below, above)
 
-    from hyst_interp.cli.pairs import draw, facts, plain
-    from hyst_interp.facade import pair
+    from hyst_interp.analysis.histories import Histories
+    from hyst_interp.cli.rows import draw, plain
     from hyst_interp.history.guard import one_thread
-    from hyst_interp.localization.controls import all_weights_moved
+    from hyst_interp.questions.gap.headline import facts
+    from hyst_interp.questions.weights import methods
+    from hyst_interp.questions.weights.controls import all_weights_moved
 
     on_terminal(f"moving every group of weights on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = pair(below, above, trials, seed)
-        rows = found.weights()
+        found = Histories.open(below, above, trials, seed)
+        rows = methods.weights(found)
         data = facts("weights", found, manifests)
     assert rows.found is not None
     data["control"] = {
@@ -66,9 +68,9 @@ def weights(
 
 
 def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
-    from hyst_interp.cli.pairs import exactly, written
+    from hyst_interp.cli.rows import exactly, written
     from hyst_interp.cli.tables import Bars, estimate_text, layout, paragraph
-    from hyst_interp.questions.attenuation.command import headline
+    from hyst_interp.questions.gap.headline import headline
 
     rows = data["rows"]
     limit = 2 * abs(data["gap"]["estimate"]) or None

@@ -14,12 +14,12 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
+from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.rows import Row
 from hyst_interp.config import SetUp
+from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.history.measured import measured_weights
-from hyst_interp.history.schedule import BRANCHES
 from hyst_interp.model.build import Weights
-from hyst_interp.questions.gap.relaxation import per_seed
 from hyst_interp.questions.weights.weight_groups import distance, families, groups, moved, refuse_unlike
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means, undefined
 from hyst_interp.tasks.trials import Trials
@@ -39,8 +39,6 @@ SUMS = ("sum over groups", "sum over families")
 MOVES = ("one", "all but one")
 LEVELS = ("group", "family")
 """The fine partition and the coarse one."""
-
-MoveRow = dict[str, str | Estimate]
 
 
 def weight_moves(setup: SetUp, below: Weights, above: Weights, trials: Trials) -> xr.Dataset:
@@ -97,7 +95,7 @@ def weight_moves(setup: SetUp, below: Weights, above: Weights, trials: Trials) -
     )
 
 
-def move_rows(found: xr.Dataset) -> list[MoveRow]:
+def move_rows(found: xr.Dataset) -> list[Row]:
     """One row a group and a family, then one for the sum of either; estimates over seeds, or over trials of one pair.
 
     Keys: `group`, `family`, `level`; `logits_moved` (alone, mean of both directions), its `share` of the gap,
@@ -123,27 +121,27 @@ def move_rows(found: xr.Dataset) -> list[MoveRow]:
     return rows
 
 
-def row_arrays(rows: list[MoveRow]) -> xr.Dataset:
+def row_arrays(rows: list[Row]) -> xr.Dataset:
     """Rows as labelled arrays for a figure: `estimate`, `low`, `high`, dims (quantity, group); NaN where undefined.
 
     `name`, `family`, and `level` are coordinates of `group`; `share` is the share of the gap as text.
     """
     blank = undefined("not measured", "logits", 0)
-    columns = [as_arrays([_number(row.get(key, blank)) for row in rows], "group") for key in QUANTITIES]
+    columns = [as_arrays([row.get(key, blank) for row in rows], "group") for key in QUANTITIES]
     joined = xr.concat(columns, dim="quantity").assign_coords(quantity=list(QUANTITIES))
     words: dict[str, object] = {name: ("group", [str(row[key]) for row in rows]) for name, key in COORDS.items()}
-    words["share"] = ("group", [_share(_number(row["share"])) for row in rows])
+    words["share"] = ("group", [_share(row["share"]) for row in rows])
     return joined.assign_coords(words).assign_attrs(columns[0].attrs)
 
 
-def _row(one: xr.Dataset, over: str) -> MoveRow:
-    row: MoveRow = {key: str(one[name].values) for name, key in COORDS.items()}
+def _row(one: xr.Dataset, over: str) -> Row:
+    row: Row = {key: str(one[name].values) for name, key in COORDS.items()}
     row["logits_moved"] = _estimate(one["moved"], over)
     row["share"] = ratio_of_means(one["moved"].values, one["gap"].values, unit="share of the gap", over=over)
     return row | {key: _estimate(one[key], over) for key in ("into_below", "into_above", "interaction")}
 
 
-def _all_but(one: xr.Dataset, over: str) -> MoveRow:
+def _all_but(one: xr.Dataset, over: str) -> Row:
     return {f"all_but_{key}": _estimate(one[key], over) for key in ("moved", "into_below", "into_above")}
 
 
@@ -157,9 +155,3 @@ def _share(one: Estimate) -> str:
         return "undefined"
     number, low, high = (f"{round(value, 2) + 0.0:+.2f}" for value in (one.estimate, one.low, one.high))
     return f"{number} [{low}, {high}]"
-
-
-def _number(value: str | Estimate) -> Estimate:
-    if isinstance(value, str):
-        raise TypeError(f"'{value}' is no estimate")
-    return value

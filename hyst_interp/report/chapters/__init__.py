@@ -1,62 +1,42 @@
-"""The report's chapters in reading order, one file each: its numbers as tables, its figures, its template beside it.
+"""The report's chapters in reading order: what frames the questions, and the questions' own.
 
-A chapter is a function from the run (`Source`) to a `Chapter`, or to None where the run lacks what it needs.
+A chapter is a function from the run (`RunResults`) to a `Chapter`, or to None where the run lacks what it needs. Its
+template stands beside its module, under the module's name.
 """
 
-from hyst_interp.questions.attenuation import chapter as attenuation
-from hyst_interp.questions.attribution import chapter as direct
-from hyst_interp.questions.calibration import chapter as calibration
-from hyst_interp.questions.crossing import chapter as crossing
-from hyst_interp.questions.edges import chapter as routes
-from hyst_interp.questions.gap import (
-    chapter as gap,
-)
-from hyst_interp.questions.gap import (
-    margins_chapter as margins,
-)
-from hyst_interp.questions.gap import (
-    schedule_chapter as schedule,
-)
-from hyst_interp.questions.gap import (
-    variance_chapter as spread,
-)
-from hyst_interp.questions.information import chapter as information
-from hyst_interp.questions.patching import attention_chapter as attention
-from hyst_interp.questions.patching import chapter as maps
-from hyst_interp.questions.shapley import chapter as shapley
-from hyst_interp.questions.similarity import chapter as similarity
-from hyst_interp.questions.transplant import chapter as transplant
-from hyst_interp.questions.weights import chapter as weights
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from hyst_interp.questions import questions
 from hyst_interp.report.blocks import Chapter
-from hyst_interp.report.chapters import anchors, memory
-from hyst_interp.report.chapters import paper as verdicts
-from hyst_interp.report.chapters import reproduce as again
-from hyst_interp.report.source import Source
+from hyst_interp.report.chapters import anchors, memory, paper, reproduce
+from hyst_interp.report.run_results import RunResults
 
-ORDER = (
-    verdicts,
-    schedule,
-    margins,
-    gap,
-    spread,
-    maps,
-    attenuation,
-    direct,
-    similarity,
-    attention,
-    memory,
-    transplant,
-    weights,
-    shapley,
-    information,
-    crossing,
-    routes,
-    anchors,
-    calibration,
-    again,
-)
+Maker = Callable[[RunResults], Chapter | None]
+FIRST: tuple[Maker, ...] = (paper.chapter, memory.chapter)
+LAST: tuple[Maker, ...] = (anchors.chapter, reproduce.chapter)
 
 
-def chapters(source: Source) -> list[Chapter]:
-    """Every chapter that the run has the results for."""
-    return [made for one in ORDER if (made := one.chapter(source)) is not None]
+def makers() -> Iterator[Maker]:
+    """Every chapter's function, in the page's order."""
+    yield from FIRST
+    for question in questions():
+        yield from (question.find(reference) for reference in question.chapters)
+    yield from LAST
+
+
+def chapters(source: RunResults) -> list[Chapter]:
+    """Every chapter that the run has the results for, each with its template."""
+    made = ((make, make(source)) for make in makers())
+    return [
+        chapter if chapter.template else replace(chapter, template=template_of(make))
+        for make, chapter in made
+        if chapter is not None
+    ]
+
+
+def template_of(make: Maker) -> Path:
+    """The file beside a chapter's module that has the module's name and the ending .html."""
+    return Path(str(sys.modules[make.__module__].__file__)).with_suffix(".html")

@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from hyst_interp import figures as draw
 from hyst_interp.history.convergence import ANSWER_MASS, DRIFT_TOLERANCE, MARGIN_TOLERANCE, WINDOW
 from hyst_interp.questions.gap.trajectory import best_margin
+from hyst_interp.report.anchors_figure import anchor_convergence
 from hyst_interp.report.blocks import Cell, Chapter, Table, both, cells
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import number
 
 CRITERION = {"answer_mass": ANSWER_MASS, "margin": MARGIN_TOLERANCE, "drift": DRIFT_TOLERANCE, "window": WINDOW}
 
 
-def chapter(source: Source) -> Chapter:
+def chapter(source: RunResults) -> Chapter:
     """Always there."""
     targets = {"answer_mass": ANSWER_MASS, "margin": float(best_margin(np.array([source.study.p0]))[0])}
     drawn = both(
         "anchors",
-        lambda stacked: draw.anchor_convergence(source.results["anchors"], targets, stacked),
+        lambda stacked: anchor_convergence(source.results["anchors"], targets, stacked),
         "What the convergence criterion saw of every anchor, one line a seed; the diamond is the checkpoint that was"
         " forked. Dashed: the least answer mass, and the best margin at p0.",
     )
@@ -25,7 +25,7 @@ def chapter(source: Source) -> Chapter:
     return Chapter("anchors", "Anchors", "Anchors", {"anchors": _table(source)}, [drawn], words)
 
 
-def _table(source: Source) -> Table:
+def _table(source: RunResults) -> Table:
     rows = []
     for seed in source.study.seeds:
         one = source.results["anchors"].sel(seed=seed).dropna("evaluation", subset=["step"]).isel(evaluation=-1)

@@ -1,11 +1,20 @@
-"""Where the memory is: five questions and their answers in one table, each with its control."""
+"""Where the memory is: questions and their answers in one table, each with its control."""
 
-from hyst_interp.report.answers import RULES, UNDETERMINED, Answer, answers
+from hyst_interp.questions import questions
+from hyst_interp.report.answers import UNDETERMINED, Answer
 from hyst_interp.report.blocks import Cell, Chapter, Table
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
+
+NOTHING = "Without a gap whose interval leaves out 0 nothing is answered."
 
 
-def chapter(source: Source) -> Chapter | None:
+def answers(source: RunResults) -> list[Answer]:
+    """Answers to those questions that have one and that the run has results for, in the questions' order."""
+    found = [question.find(reference)(source) for question in questions() for reference in question.answers]
+    return [one for one in found if one is not None]
+
+
+def chapter(source: RunResults) -> Chapter | None:
     """Left out where the run has not looked for the memory at all."""
     found = answers(source)
     if not found:
@@ -25,4 +34,9 @@ def _table(found: list[Answer]) -> Table:
         for one in found
     ]
     head = ("question", "answer", "what it rests on", "control")
-    return Table("Five questions that the paper leaves open", head, rows, (RULES,), "cards answers")
+    return Table("Questions that the paper leaves open", head, rows, (_rules(found),), "cards answers")
+
+
+def _rules(found: list[Answer]) -> str:
+    """The rule behind every answer, each once."""
+    return " ".join(["Rules.", *dict.fromkeys(one.rule for one in found), NOTHING])

@@ -2,40 +2,42 @@
 
 from hyst_interp.claims import Row
 from hyst_interp.report.blocks import Cell, Chapter, Table, cells
-from hyst_interp.report.source import Source
+from hyst_interp.report.judged import apart, judged, tally, verdict_class, verdict_word
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.verdict import RULE, verdict
-from hyst_interp.report.wording import estimate, method, reason, tally, verdict_class, verdict_word
+from hyst_interp.report.wording import estimate, method, reason
 
 
-def chapter(source: Source) -> Chapter:
+def chapter(source: RunResults) -> Chapter:
     """Always there: a run has claims."""
     made = verdict(source)
-    words = {"reasons": made.reasons, "rule": RULE, "tally": tally(source.rows)}
-    return Chapter("verdicts", "The paper and this run", "Paper and run", {"verdicts": _table(source)}, words=words)
+    words = {"reasons": made.reasons, "rule": RULE, "tally": tally(source.once(judged))}
+    return Chapter("paper", "The paper and this run", "Paper and run", {"verdicts": _table(source)}, words=words)
 
 
-def _table(source: Source) -> Table:
-    apart = {row.key: row for row in source.apart.rows} if source.apart else {}
+def _table(source: RunResults) -> Table:
+    fewer = source.once(apart)
+    by_key = {row.key: row for row in fewer.rows} if fewer else {}
     head = ["quantity", "paper", "this run", "verdict"]
-    if source.apart is not None:
-        head[2:] = [f"all {len(source.study.seeds)} seeds", "verdict", f"seeds {_span(source.apart.seeds)}", "verdict"]
+    if fewer is not None:
+        head[2:] = [f"all {len(source.study.seeds)} seeds", "verdict", f"seeds {_span(fewer.seeds)}", "verdict"]
     rows = []
-    for row in source.rows:
+    for row in source.once(judged):
         one = [Cell(row.quantity, kind="lead"), Cell(row.paper), *_found(row)]
-        if source.apart is not None:
-            one += _found(apart[row.key]) if row.key in apart else cells("–", "–")
+        if fewer is not None:
+            one += _found(by_key[row.key]) if row.key in by_key else cells("–", "–")
         rows.append([*one, Cell(row.rule, kind="small rule")])
     notes = [
         "Calibrated: the choice of the preset fixed this row or made it likely, so its agreement is no evidence."
         " Free: it was not looked at when the preset was chosen. The rules were fixed before any reporting run."
     ]
-    if source.apart is not None:
+    if fewer is not None:
         notes.append(
-            f"The second pair of columns reads the same rules on the first {len(source.apart.seeds)} seeds,"
+            f"The second pair of columns reads the same rules on the first {len(fewer.seeds)} seeds,"
             " apart to match the paper’s number. They are among those of the first pair: the two are no independent"
             " looks."
         )
-    wide = " wide" if source.apart is not None else ""
+    wide = " wide" if fewer is not None else ""
     return Table("The paper’s results beside this run", (*head, "rule"), rows, tuple(notes), f"cards{wide}")
 
 

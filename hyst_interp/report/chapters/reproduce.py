@@ -5,11 +5,11 @@ import json
 from hyst_interp.config import StudyConfig
 from hyst_interp.config.study import load_study, presets
 from hyst_interp.report.blocks import Cell, Chapter, Table, cells
-from hyst_interp.report.source import Source
+from hyst_interp.report.run_results import RunResults
 from hyst_interp.storage.manifest import read_manifest
 
 
-def chapter(source: Source) -> Chapter:
+def chapter(source: RunResults) -> Chapter:
     """Always there."""
     versions = read_manifest(source.run.anchor(source.study.seeds[0]))[1].versions
     rows = [cells(Cell(name, kind="lead"), version) for name, version in sorted(versions.items())]

@@ -8,9 +8,10 @@ import torch
 import xarray as xr
 from transformer_lens.utilities import get_act_name
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.errors import UserError
 from hyst_interp.questions.attenuation import measure as attenuating
-from hyst_interp.questions.attenuation.measure import attenuation, logits_moved, row_estimates
+from hyst_interp.questions.attenuation.measure import attenuation, row_estimates
 from hyst_interp.readout import chunks
 from hyst_interp.statistics import over_trials, ratio_of_means
 

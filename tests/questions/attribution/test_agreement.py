@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.questions.attribution.direct_attribution import account, agreements, compared, margins
+from hyst_interp.analysis.agreement import compared
+from hyst_interp.questions.attribution.direct_attribution import account, agreements, margins
 from hyst_interp.questions.patching.attention_summary import history_attention, largest_difference
 from hyst_interp.questions.similarity.engagement import engagement
 from hyst_interp.questions.similarity.similarity_over_seeds import likeness

@@ -6,10 +6,10 @@ import torch
 import xarray as xr
 from route_models import linear, noisy, oracle, silence, some_sets, twins_of, what_sources_write
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.references import written_by
-from hyst_interp.questions.attenuation.measure import logits_moved
 from hyst_interp.questions.edges.edge_forward import graph_of, record
 from hyst_interp.questions.edges.graph import Edge, Graph, edge
 from hyst_interp.questions.edges.measure import (

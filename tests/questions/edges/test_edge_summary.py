@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.localization.controls import (
-    all_weights_moved,
-    cells_at_no_updates,
-    ladder_ends,
-    own_against_run,
-    parts_against_gap,
-    streams_against_ladder,
-    values_against_gap,
-)
+from hyst_interp.questions.crossing.controls import ladder_ends, streams_against_ladder
 from hyst_interp.questions.edges.attribution_summary import attribution_rows, one_seed, settling, usual_steps
 from hyst_interp.questions.edges.circuit_summary import (
     circuit_rows,
@@ -27,7 +19,10 @@ from hyst_interp.questions.edges.edge_similarity import counterparts, matched_ed
 from hyst_interp.questions.edges.graph import Edge, Graph
 from hyst_interp.questions.edges.measure import edge_coords
 from hyst_interp.questions.edges.summary import gap_edge_table, kind_rows, renamed, renaming, twin_table
+from hyst_interp.questions.shapley.controls import values_against_gap
 from hyst_interp.questions.shapley.summary import place_rows, shapley_rows
+from hyst_interp.questions.transplant.controls import cells_at_no_updates, own_against_run, parts_against_gap
+from hyst_interp.questions.weights.controls import all_weights_moved
 from hyst_interp.statistics import Estimate, student_t
 
 GRAPH = Graph(2, 3)

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.questions.gap.relaxation import (
-    curve_estimates,
-    equivalence_margin,
-    gap_curve,
-    peak,
-    per_seed,
-    relaxed,
-)
+from hyst_interp.analysis.replicates import per_seed
+from hyst_interp.questions.gap.relaxation import curve_estimates, equivalence_margin, gap_curve, peak, relaxed
 from hyst_interp.statistics import student_t
 
 NAN = float("nan")

@@ -11,15 +11,8 @@ from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inp
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.model.build import empty_model
-from hyst_interp.questions.gap.measure import (
-    behaviour,
-    by_key,
-    by_stratum,
-    gap,
-    gap_estimate,
-    pair_behaviour,
-    trial_coords,
-)
+from hyst_interp.questions.gap.measure import behaviour, by_key, by_stratum, gap, pair_behaviour, trial_coords
+from hyst_interp.questions.gap.pair_gap import gap as gap_estimate
 from hyst_interp.statistics import over_trials
 
 

@@ -9,11 +9,12 @@ import pytest
 import torch
 import xarray as xr
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.model.build import initial_weights, model_from
-from hyst_interp.questions.attenuation.measure import attenuation, logits_moved
+from hyst_interp.questions.attenuation.measure import attenuation
 from hyst_interp.questions.shapley.games import (
     EVERYTHING_ELSE,
     Remembered,

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from hyst_interp.analysis.maps import flat, free_cells, mean_map
 from hyst_interp.interventions.patching import normalised, patching_map
 from hyst_interp.questions.similarity.measure import (
     FEW_CELLS,
     dominant_head,
-    flat,
-    free_cells,
     gain,
     head_strength,
     matched_similarity,
-    mean_map,
     sibling_pairs,
     similarity,
 )

@@ -1,29 +1,13 @@
-"""What the commands that look for the memory of two checkpoints share: the head of the answer, rows as plain data, and
-the figure.
-"""
+"""Rows of a question as plain data, their figure, and what the last lines of a table say."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyst_interp.cli.output import finite, schema
+from hyst_interp.cli.output import finite
 
 if TYPE_CHECKING:
-    from hyst_interp.facade import Pair, Rows
-    from hyst_interp.storage.manifest import Manifest
-
-
-def facts(command: str, found: "Pair", manifests: "tuple[Manifest, Manifest]") -> dict[str, Any]:
-    """The first keys of the JSON object: schema, both checkpoints in words, their gap, and their margins."""
-    from hyst_interp.storage.manifest import describe
-
-    return {
-        "schema": schema(command),
-        "below": describe(manifests[0]),
-        "above": describe(manifests[1]),
-        "gap": found.gap().to_dict() | {"trials": found.n_trials},
-        "margins": {branch: one.to_dict() for branch, one in found.mean_margins().items()},
-    }
+    from hyst_interp.analysis.rows import Rows
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +27,7 @@ def draw(rows: "Rows", file: Path | None, data: dict[str, Any]) -> None:
     """Write the figure of the rows where one is wanted, and say so in the answer."""
     if file is None:
         return
-    from hyst_interp.figures import write_figure
+    from hyst_interp.plots.write import write_figure
 
     write_figure(rows.figure(), file)
     data["wrote"] = [str(file)]

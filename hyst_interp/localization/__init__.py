@@ -1,1 +1,0 @@
-"""Where the memory is: which parameters, components, and connections carry the difference between two histories."""

@@ -1,0 +1,28 @@
+"""The record of the question: where does content of one history suffice in the other, where is it needed, and what relaxes later?"""
+
+from hyst_interp.analysis.question import CommandRecord, Group, Need, Orders, Question, StageRecord
+
+QUESTION = Question(
+    name="crossing",
+    title="A map of the asymmetry",
+    help="Where does content of one history suffice in the other, where is it needed, and what relaxes later?",
+    package=__name__.removesuffix(".question"),
+    needs=(Need.CHECKPOINTS, Need.OPTIMIZER),
+    stage=StageRecord("crossing", "stage:run", ("localization", "behaviour", "holds"), Orders.LOCATED),
+    command=CommandRecord("command:cross", "Where content of one history suffices in the other.", Group.WHERE),
+    chapters=("chapter:chapter",),
+    pair_methods=(
+        "methods:crossing",
+        "methods:prefix_ladder",
+    ),
+    public=(
+        "measure:crossing",
+        "layer_swap:prefix_ladder",
+        "crossing_over_time:mechanism_course",
+    ),
+    figures=(
+        "figure:crossing_map",
+        "figure:ladder_steps",
+        "over_time_figure:mechanism_course",
+    ),
+)

@@ -1,0 +1,42 @@
+"""How large the gap between two histories is, and how the prompt matters.
+
+Each function is a method of `Pair`; numbers over the trials of one pair speak of these two networks only.
+"""
+
+import xarray as xr
+
+from hyst_interp.analysis.histories import Histories
+from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.questions.gap import measure
+from hyst_interp.statistics import Estimate, over_trials
+
+
+def measured(pair: Histories) -> xr.Dataset:
+    """Behaviour of both networks on the pair's trials, dims (branch, trial), measured once."""
+    return pair.kept("behaviour", lambda: measure.pair_behaviour(pair.data))
+
+
+def margins(pair: Histories) -> xr.Dataset:
+    """Margins, their split, and probabilities, dims (branch, trial), in logits and probabilities."""
+    return measured(pair).copy()
+
+
+def gap(pair: Histories) -> Estimate:
+    """Mean margin(from below) − mean margin(from above) in logits, with an interval over trials."""
+    return over_trials(measure.gap(measured(pair)).values, "logits")
+
+
+def mean_margins(pair: Histories) -> dict[str, Estimate]:
+    """Mean margin of each history in logits, with an interval over trials."""
+    margins = measured(pair)["margin"].astype("float64")
+    return {branch: over_trials(margins.sel(branch=branch).values, "logits") for branch in BRANCHES}
+
+
+def by_stratum(pair: Histories) -> dict[str, Estimate]:
+    """The gap within each stratum of the prompt (fixed answer present or absent, contextual answer repeated)."""
+    return measure.by_stratum(measured(pair), pair.data.trials)
+
+
+def by_key(pair: Histories) -> xr.DataArray:
+    """Mean gap in logits for every queried key, dim `key`."""
+    return measure.by_key(measured(pair))

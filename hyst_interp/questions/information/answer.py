@@ -1,0 +1,43 @@
+"""The sentence that answers: does it survive another estimator?"""
+
+from collections.abc import Iterable
+
+from hyst_interp.analysis.agreement import compared
+from hyst_interp.questions.information.of_run import information
+from hyst_interp.questions.shapley.of_run import games
+from hyst_interp.report.answers import UNDETERMINED, Answer
+from hyst_interp.report.run_results import RunResults
+from hyst_interp.report.wording import listed, number
+from hyst_interp.statistics import Estimate
+
+RULE = (
+    "Another estimator: “no” if both games put a player surely on opposite sides of 0; “yes” if there is none such and"
+    " they put at least half of the players surely on the same side; else undetermined."
+)
+
+
+def survives(pairs: Iterable[tuple[Estimate, Estimate]]) -> tuple[str, dict[str, int]]:
+    """`yes`, `no`, or undetermined, and how many of the pairs agree, have one sign, differ in sign, cannot be told."""
+    words = [compared(one, two) for one, two in pairs]
+    counts = {word: words.count(word) for word in ("agree", "same sign", "opposite signs", UNDETERMINED)}
+    if counts["opposite signs"]:
+        return "no", counts
+    alike = counts["agree"] + counts["same sign"]
+    return ("yes" if words and 2 * alike >= len(words) else UNDETERMINED), counts
+
+
+def answer(source: RunResults) -> Answer | None:
+    """None unless both games were played."""
+    played = source.once(games)
+    if not {"donor", "own-mean"} <= played.keys():
+        return None
+    donor, mean = ({row["player"]: row["shapley"] for row in played[game][:-1]} for game in ("donor", "own-mean"))
+    word, counts = survives((donor[player], mean[player]) for player in mean if player in donor)
+    tally = listed([f"{count} {name}" for name, count in counts.items() if count])
+    words = f"donor against own-mean game, {sum(counts.values())} players: {tally}"
+    if rows := source.once(information):
+        trusted = sum(row["verdict"] == "trusted" for row in rows)
+        words += f"; estimators of mean and information trusted in {trusted} of {len(rows)} cases"
+    rest = played["own-mean"][-1]["rest"]
+    control = f"the own-mean game leaves {number(rest.estimate)} logits of the gap to no player"
+    return Answer("Does it survive another estimator?", word, words, control, RULE)
