@@ -23,15 +23,17 @@ import torch
 import xarray as xr
 
 from benchmarks.pairs import Measure, timed
+from hyst_interp.analysis.question import Orders
 from hyst_interp.config import StudyConfig
 from hyst_interp.config.study import setup_of
 from hyst_interp.history.advance import trajectory
 from hyst_interp.history.convergence import EVERY, TRIALS, evaluate
 from hyst_interp.history.schedule import Schedule
 from hyst_interp.history.state import initial_state
+from hyst_interp.questions import questions
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.streams import Stream
-from hyst_interp.study.plan import LOCATING, Stage, plan
+from hyst_interp.study.plan import Stage, plan
 from hyst_interp.study.stages import run_stage
 from hyst_interp.tasks.recall import task_of
 
@@ -61,7 +63,8 @@ def plain_paths() -> Iterator[None]:
 def measures(study: StudyConfig, run: Path, scratch: Path, pairs: int) -> Iterator[Measure]:
     """Every stage of the first seed's first order, each kind by itself, and their sum."""
     torch.set_num_threads(1)
-    stages = [s for s in plan(study) if s.seed == study.seeds[0] and s.order <= 0 and s.kind not in LOCATING]
+    located = {q.stage.kind for q in questions() if q.stage is not None and q.stage.orders is Orders.LOCATED}
+    stages = [s for s in plan(study) if s.seed == study.seeds[0] and s.order <= 0 and s.kind not in located]
     whole = [[0.0, 0.0] for _ in range(pairs)]
     same = True
     for stage in stages:

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import per_seed
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.gap.measure import gap
 from hyst_interp.questions.gap.relaxation import gap_curve, peak
 from hyst_interp.questions.similarity.comparisons import between, dominant

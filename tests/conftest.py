@@ -16,6 +16,7 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from filelock import FileLock  # noqa: E402
+from planted_arrays import patching_maps, planted_curve  # noqa: E402, F401
 
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs  # noqa: E402
 from hyst_interp.config import (  # noqa: E402

@@ -15,7 +15,7 @@ import pytest
 from distributed import LocalCluster
 
 from hyst_interp.cli import main
-from hyst_interp.cli.app import COMMANDS
+from hyst_interp.cli.app import commands
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
@@ -87,7 +87,7 @@ def test_the_snippets_of_the_readme_run_one_after_the_other(beside_runs: Path, s
 
 def test_the_readme_names_every_command() -> None:
     used = {shlex.split(call)[1] for call in CALLS}
-    assert used == {command.__name__ for command in COMMANDS}
+    assert used == {command.__name__ for command, _, _ in commands()}
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

@@ -7,6 +7,7 @@ and each result says so. Nothing is averaged over trials or data orders here: `r
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.statistics import Estimate, student_t
 
 ENDS = ("estimate", "low", "high")
@@ -44,14 +45,6 @@ def _attrs(first: Estimate) -> dict[str, str | float | int]:
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else value
-
-
-def per_seed(array: xr.DataArray) -> xr.DataArray:
-    """A seed's value: the mean over trials, then over data orders; every other dimension stays."""
-    for dim in ("trial", "order"):
-        if dim in array.dims:
-            array = array.mean(dim)
-    return array
 
 
 def per_seed_dataset(found: xr.Dataset) -> xr.Dataset:

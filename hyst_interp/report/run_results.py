@@ -34,7 +34,7 @@ class RunResults:
     """Merged results by the name of their file."""
     judged: dict[str, Any]
     """The content of `claims.json`."""
-    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, function: "Callable[[RunResults], T]") -> T:
         """`function` of this run, computed when it is first asked for."""

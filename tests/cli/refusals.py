@@ -58,14 +58,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "figure of unknown kind": (f"{PATCH} --figure {{out}}/map.gif", "map.gif"),
     "figure nowhere": (f"{PATCH} --figure {{out}}/missing/map.html", "missing"),
     "figure without a browser": (f"{PATCH} --figure {{out}}/map.png", "Chrome"),
-    # attenuate --shapley
-    "a figure without --shapley": (f"{ATTENUATE} --figure {{out}}/s.html", "--shapley"),
-    "no game of a pooled mean": (f"{ATTENUATE} --shapley --reference donor,pooled-mean", "pooled-mean"),
-    "players that are joined": (f"{ATTENUATE} --shapley --components heads,L0H1+L1MLP", "L0H1,L1MLP"),
-    "players at every position": (f"{ATTENUATE} --shapley --positions all", "--positions"),
-    "players with an anchor": (f"{ATTENUATE} --shapley --anchor {{mini}}/seed-100/anchor", "--anchor"),
-    "figure of players of unknown kind": (f"{ATTENUATE} --shapley --figure {{out}}/s.gif", "s.gif"),
-    # weights, information, cross, routes
+    # shapley
+    "no game of a pooled mean": (f"shapley {BELOW} {ABOVE} --game donor,pooled-mean", "pooled-mean"),
+    "players that are joined": (f"shapley {BELOW} {ABOVE} --components heads,L0H1+L1MLP", "L0H1,L1MLP"),
+    "figure of players of unknown kind": (f"shapley {BELOW} {ABOVE} --figure {{out}}/s.gif", "s.gif"),
+    # weights, information, cross, edges
     "wrong order, weights": (f"weights {ABOVE} {BELOW}", "from below first"),
     "one trial, weights": (f"weights {BELOW} {ABOVE} --trials 1", "1"),
     "weights of other shapes": (f"weights {BELOW} {{mini}}/other-shape", "n_heads"),
@@ -76,12 +73,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "wrong order, cross": (f"cross {ABOVE} {BELOW}", "from below first"),
     "a site that cannot be moved": (f"cross {BELOW} {ABOVE} --site pattern", "pattern"),
     "negative seed, cross": (f"cross {BELOW} {ABOVE} --seed -1", "-1"),
-    "wrong order, routes": (f"routes {ABOVE} {BELOW}", "from below first"),
-    "unknown twin, routes": (f"routes {BELOW} {ABOVE} --twin query", "query"),
-    "too few trials, routes": (f"routes {BELOW} {ABOVE} --trials 3", "3"),
-    "no share": (f"routes {BELOW} {ABOVE} --faithfulness 1.2", "1.2"),
-    "no steps": (f"routes {BELOW} {ABOVE} --steps 0", "0"),
-    "figure of routes without a browser": (f"routes {BELOW} {ABOVE} --figure {{out}}/r.svg", "Chrome"),
+    "wrong order, edges": (f"edges {ABOVE} {BELOW}", "from below first"),
+    "unknown twin, edges": (f"edges {BELOW} {ABOVE} --twin query", "query"),
+    "too few trials, edges": (f"edges {BELOW} {ABOVE} --trials 3", "3"),
+    "no share": (f"edges {BELOW} {ABOVE} --faithfulness 1.2", "1.2"),
+    "no steps": (f"edges {BELOW} {ABOVE} --steps 0", "0"),
+    "figure of edges without a browser": (f"edges {BELOW} {ABOVE} --figure {{out}}/r.svg", "Chrome"),
     # transplant
     "transplant of nothing": ("transplant {mini}/nowhere", "nowhere"),
     "transplant of no run": ("transplant {mini}/empty", "study.toml"),

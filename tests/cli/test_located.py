@@ -1,4 +1,4 @@
-"""`weights`, `information`, `cross`, `routes`, and `attenuate --shapley`: JSON, sums, controls, and 80 columns."""
+"""`weights`, `information`, `cross`, `edges`, and `shapley`: JSON, sums, controls, and 80 columns."""
 
 import csv
 import io
@@ -19,9 +19,9 @@ LINES = {
     "cross": ("cross", "--trials", 16),
     "cross result": ("cross", "--trials", 16, "--site", "result"),
     "cross mlp_out": ("cross", "--trials", 16, "--site", "mlp_out"),
-    "routes": ("routes", "--trials", 16, "--faithfulness", 0.7),
-    "routes rename": ("routes", "--trials", 16, "--twin", "rename", "--faithfulness", 0.7, "--steps", 2),
-    "shapley": ("attenuate", "--shapley", "--trials", 16, "--components", "heads", "--reference", "own-mean"),
+    "edges": ("edges", "--trials", 16, "--faithfulness", 0.7),
+    "edges rename": ("edges", "--trials", 16, "--twin", "rename", "--faithfulness", 0.7, "--steps", 2),
+    "shapley": ("shapley", "--trials", 16, "--components", "heads", "--game", "own-mean"),
 }
 
 
@@ -74,7 +74,7 @@ def test_tables_fit_80_columns_and_say_what_they_speak_of(name, told):
 @pytest.mark.parametrize("name", LINES)
 def test_json_has_the_pair_csv_has_rows_and_the_figure_is_a_page(name, told):
     data = told(name).data
-    command = "attenuate-shapley" if name == "shapley" else LINES[name][0]
+    command = LINES[name][0]
     assert next(iter(data)) == "schema"
     assert data["schema"] == f"hyst-interp/{command}/1"
     assert data["gap"].keys() >= ESTIMATE | {"trials"}
@@ -143,8 +143,8 @@ def test_crossing_has_every_cell_with_its_ends_and_a_ladder(told):
 
 
 @pytest.mark.parametrize("twin", ["value", "rename"])
-def test_routes_have_all_edges_and_both_circuits(twin, told):
-    data = told("routes" if twin == "value" else "routes rename").data
+def test_edges_have_all_edges_and_both_circuits(twin, told):
+    data = told("edges" if twin == "value" else "edges rename").data
     assert (data["twin"], data["faithfulness"]) == (twin, 0.7)
     assert len(data["edges"]) == len(data["gap_edges"])
     for row in data["edges"]:
@@ -160,7 +160,7 @@ def test_routes_have_all_edges_and_both_circuits(twin, told):
 
 
 def test_shapley_values_of_donors_add_up_to_the_gap(both, call):
-    data = call("attenuate", *both, "--shapley", "--trials", 16, "--format", "json").json()
+    data = call("shapley", *both, "--trials", 16, "--format", "json").json()
     donor, own = data["games"]
     assert (donor["game"], own["game"]) == ("donor", "own-mean")
     assert (donor["coalitions"], own["coalitions"]) == (2**7, 2**6)
@@ -189,8 +189,8 @@ def test_two_copies_of_one_network_move_nothing(mini, call):
 
 
 def test_sampling_is_said(both, call, monkeypatch):
-    monkeypatch.setattr("hyst_interp.facade.located.MOST_PLAYERS", 3)
-    line = ("attenuate", *both, "--shapley", "--trials", 8, "--components", "L0H0,L1H0,L1H1", "--reference", "donor")
+    monkeypatch.setattr("hyst_interp.questions.shapley.measure.MOST_PLAYERS", 3)
+    line = ("shapley", *both, "--trials", 8, "--components", "L0H0,L1H0,L1H1", "--game", "donor")
     found = call(*line, "--format", "json")
     assert "orders were sampled" in found.err
     (donor,) = found.json()["games"]

@@ -134,7 +134,7 @@ def test_the_whole_residual_stream_is_a_share_of_one(pair, twin, direction):
 def test_similarity_head_and_gain_share_their_maps(pair, monkeypatch):
     alike = pair.similarity("result", trials=32)
     assert -1 <= alike.pearson <= 1
-    monkeypatch.setattr("hyst_interp.facade.pairs.patching_map", None)
+    monkeypatch.setattr("hyst_interp.questions.patching.methods.patching_map", None)
     assert pair.dominant_head(trials=32).a.startswith("L")
     gain = pair.gain("result", trials=32)
     assert set(gain) == {"value", "rename"}

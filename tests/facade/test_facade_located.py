@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 import hyst_interp as hi
-from hyst_interp.facade import Column, Rows
+from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.questions.crossing.figure import crossing_map
 from hyst_interp.questions.crossing.measure import crossing, crossing_table
 from hyst_interp.questions.edges.measure import histories_table, pair_effects
@@ -95,7 +95,7 @@ def test_donor_values_add_up_to_the_gap_and_own_means_leave_a_rest(pair):
 
 def test_too_many_players_are_sampled_and_that_is_said(pair, monkeypatch):
     exact = pair.shapley(components="L0H0,L1H0,L1MLP")
-    monkeypatch.setattr("hyst_interp.facade.located.MOST_PLAYERS", 3)
+    monkeypatch.setattr("hyst_interp.questions.shapley.measure.MOST_PLAYERS", 3)
     sampled = pair.shapley(components="L0H0,L1H0,L1MLP")
     assert "coalitions, exact" not in repr(sampled)
     assert "too many for all coalitions (at most 3)" in repr(sampled)
@@ -149,7 +149,7 @@ def test_edges_are_the_exact_effects_largest_first_and_measured_once(pair, monke
     sizes = [max(abs(row["below"].estimate), abs(row["above"].estimate)) for row in rows]
     assert sizes == sorted(sizes, reverse=True)
     assert f"… and {len(rows) - 20} more" in repr(rows)
-    monkeypatch.setattr("hyst_interp.facade.routed.pair_effects", None)
+    monkeypatch.setattr("hyst_interp.questions.edges.methods.pair_effects", None)
     assert len(pair.edge_attribution("value", 2, FEW)) == 2
 
 

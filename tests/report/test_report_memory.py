@@ -7,18 +7,21 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hyst_interp.report.source import Source, find, number_of
 from planted_memory import GAP, LARGEST, SHARE, WEIGHTS
 
-from hyst_interp.questions.crossing import chapter as crossing
-from hyst_interp.questions.edges import chapter as routes
+from hyst_interp.questions.edges.of_run import graph, names
 from hyst_interp.questions.edges.summary import gap_edge_table
-from hyst_interp.questions.shapley import chapter as shapley
+from hyst_interp.questions.information.answer import survives
+from hyst_interp.questions.information.of_run import information
+from hyst_interp.questions.transplant.answer import decisive, larger_part
 from hyst_interp.questions.transplant.controls import own_against_run
+from hyst_interp.questions.transplant.of_run import transplanted
 from hyst_interp.report import wording
-from hyst_interp.report.answers import UNDETERMINED, answers, carriers, decisive, larger_part, survives
-from hyst_interp.report.chapters import memory
+from hyst_interp.report.answers import UNDETERMINED, carriers
+from hyst_interp.report.chapters import chapters, memory
+from hyst_interp.report.chapters.memory import answers
 from hyst_interp.report.page import page, write_report
+from hyst_interp.report.run_results import RunResults, read_run
 from hyst_interp.report.verdict import verdict
 from hyst_interp.statistics import Estimate, student_t, undefined
 from hyst_interp.storage.run import Run
@@ -29,7 +32,7 @@ FILES = {
     "shapley": ("shapley-donor", "shapley-own-mean"),
     "information": ("information",),
     "crossing": ("crossing-resid_pre", "crossing-result", "crossing-mlp_out", "ladder", "mechanism"),
-    "routes": ("routes", "routes-gap", "circuits", "attribution"),
+    "edges": ("routes", "routes-gap", "circuits", "attribution"),
 }
 """Chapter → the results that it reads."""
 TURNED = ("margin", "shapley", "first", "last", "gap", "value", "interaction")
@@ -37,11 +40,11 @@ TURNED = ("margin", "shapley", "first", "last", "gap", "value", "interaction")
 
 
 @pytest.fixture(scope="module")
-def located(planted_run) -> tuple[Source, str]:
+def located(planted_run) -> tuple[RunResults, str]:
     """A planted run of four seeds, and the words of its report."""
     study, root = planted_run(seeds=[0, 1, 2, 3], memory=True)
     write_report(study, root, "report", "f" * 64)
-    return find(study, root), words_of((root / "report.html").read_text("utf-8"))
+    return read_run(study, root), words_of((root / "report.html").read_text("utf-8"))
 
 
 def words_of(text: str) -> str:
@@ -57,18 +60,20 @@ def test_chapters_stand_together_and_the_answers_first(located):
     source, _ = located
     made = re.findall(r'<section id="(\w+)">', source.run.report.read_text("utf-8"))
     start = made.index("memory")
-    assert made[start : start + 7] == ["memory", *FILES]
-    assert made.index("similarity") < start < made.index("anchors")
+    assert start == 1
+    first = made.index("transplant")
+    assert made[first : first + 6] == [*FILES]
+    assert made.index("similarity") < first < made.index("anchors")
 
 
-def without(source: Source, *names: str) -> Source:
+def without(source: RunResults, *names: str) -> RunResults:
     return replace(source, results={name: one for name, one in source.results.items() if name not in names})
 
 
 @pytest.mark.parametrize("key", FILES)
 def test_a_chapter_is_left_out_where_its_results_are_missing(located, key):
     source, _ = located
-    chapter = import_module(f"hyst_interp.report.chapters.{key}").chapter
+    chapter = import_module(f"hyst_interp.questions.{key}.chapter").chapter
     assert chapter(without(source, *FILES[key])) is None
     asked = len(answers(without(source, *FILES[key])))
     assert asked == {"information": 5, "crossing": 5, "shapley": 3}.get(key, 4)
@@ -95,9 +100,8 @@ def test_results_of_one_kind_alone_still_make_their_chapter(located):
     some = without(
         source, "shapley-own-mean", "crossing-resid_pre", "crossing-mlp_out", "mechanism", "circuits", "attribution"
     )
-    made = [shapley.chapter(some), crossing.chapter(some), routes.chapter(some)]
-    text = page(some, [one for one in made if one is not None])
-    assert {f'id="{key}"' for key in ("shapley", "crossing", "routes")} <= set(re.findall(r'id="\w+"', text))
+    text = page(some, chapters(some))
+    assert {f'id="{key}"' for key in ("shapley", "crossing", "edges")} <= set(re.findall(r'id="\w+"', text))
 
 
 def test_planted_answers_are_found(located):
@@ -128,11 +132,11 @@ def test_a_gap_of_none_answers_nothing(located):
 
 def test_the_transplant_divides_the_gap_as_planted(located):
     source, text = located
-    last = source.transplanted[-1]
-    assert number_of(last["weights"]).estimate == pytest.approx(WEIGHTS, abs=0.01)
-    assert number_of(last["optimizer"]).estimate == pytest.approx(GAP - WEIGHTS, abs=0.01)
+    last = source.once(transplanted)[-1]
+    assert last["weights"].estimate == pytest.approx(WEIGHTS, abs=0.01)
+    assert last["optimizer"].estimate == pytest.approx(GAP - WEIGHTS, abs=0.01)
     for name in ("gap", "weights", "optimizer", "moments: first moment", "weights_share"):
-        assert wording.estimate(number_of(last[name])) in text
+        assert wording.estimate(last[name]) in text
     margin = source.results["transplant"]["margin"].sel(update=5).mean(["order", "trial"])
     own = margin.sel(optimizer="own")
     gaps = (own.sel(weights="below") - own.sel(weights="above")).values
@@ -177,7 +181,7 @@ def test_weights_players_and_estimators_are_the_results(located):
         assert wording.estimate(student_t(values, "logits")) in text
     assert "urely working with others: L1H1 and L0MLP" in text
     assert "Trusted: parts moved: " in text
-    trusted = {row["components"] for row in source.information if row["verdict"] == "trusted"}
+    trusted = {row["components"] for row in source.once(information) if row["verdict"] == "trusted"}
     assert "heads" in trusted
     assert "their parts were compared" in text
 
@@ -189,7 +193,7 @@ def test_the_mechanism_that_stays_is_later(located):
 
 def test_the_planted_route_is_the_first_and_its_number_the_results(located):
     source, text = located
-    table = gap_edge_table(source.results["routes-gap"], source.renaming, source.graph)
+    table = gap_edge_table(source.results["routes-gap"], source.once(names), source.once(graph))
     largest = table["effect"].sel(history="moved")
     assert str(largest["edge"].values[int(np.abs(largest.values).argmax())]) == LARGEST
     found = source.results["routes-gap"].sel(edge=LARGEST)

@@ -9,23 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hyst_interp.report.source import Source, find
 
 from hyst_interp.errors import UserError
+from hyst_interp.questions.attenuation.of_run import replaced
+from hyst_interp.questions.calibration import chapter as calibration
+from hyst_interp.questions.gap.of_run import parts
 from hyst_interp.questions.gap.relaxation import at_holds
 from hyst_interp.questions.patching.chapter import named_maps
+from hyst_interp.questions.similarity.of_run import engagements
 from hyst_interp.report import page, wording
-from hyst_interp.report import source as source_module
-from hyst_interp.report.chapters import ORDER, chapters
+from hyst_interp.report.chapters import chapters, makers, template_of
 from hyst_interp.report.chapters.reproduce import command
 from hyst_interp.report.page import write_report
+from hyst_interp.report.run_results import RunResults, read_run
 from hyst_interp.report.verdict import kind, verdict
 from hyst_interp.statistics import Estimate, equivalence, student_t, undefined
 from hyst_interp.storage.results import read_results, write_results
 from hyst_interp.storage.run import Run, stage_hash
 
 MOST_BYTES = 15_000_000
-LOCATED = ("transplant", "weights", "shapley", "information", "crossing", "routes")
+LOCATED = ("transplant", "weights", "shapley", "information", "crossing", "edges")
 """Chapters that look for the memory; `memory` sums them up."""
 
 
@@ -99,7 +102,7 @@ def test_the_report_stands_before_the_stage_counts_as_done(planted_run, monkeypa
     def fail(*_):
         raise RuntimeError("planted")
 
-    for name, planted in (("find", None), ("chapters", []), ("page", "planted")):
+    for name, planted in (("read_run", None), ("chapters", []), ("page", "planted")):
         monkeypatch.setattr(page, name, lambda *_, planted=planted: planted)
     monkeypatch.setattr(page, "write_stage", fail)
     with pytest.raises(RuntimeError, match="planted"):
@@ -143,21 +146,21 @@ def test_both_exposures_and_schedules_are_shown(planted_report):
 
 
 @pytest.fixture(scope="module")
-def found(planted_report) -> Source:
-    return find(*planted_report)
+def found(planted_report) -> RunResults:
+    return read_run(*planted_report)
 
 
 def test_the_planted_effects_are_found(found):
     heads = next(
-        row for row in found.replaced[0].rows if (row["components"], row["reference"]) == ("heads", "own-mean")
+        row for row in found.once(replaced)[0].rows if (row["components"], row["reference"]) == ("heads", "own-mean")
     )
-    assert heads["logits_moved"].estimate == pytest.approx(0.8 * found.replaced[0].gap.estimate, abs=1e-6)
-    engaged = found.engagement["resid_pre", "role"]
+    assert heads["logits_moved"].estimate == pytest.approx(0.8 * found.once(replaced)[0].gap.estimate, abs=1e-6)
+    engaged = found.once(engagements)["resid_pre", "role"]
     assert engaged.points["gain"].sel(kind="histories").values[:, 0] == pytest.approx([1.1, 1.1], abs=0.05)
     assert engaged.gain.estimate == pytest.approx(1.1, abs=0.05)
-    assert at_holds(found.parts["margin"])[0].estimate == pytest.approx(0.3, abs=0.05)
-    parts = found.parts
-    np.testing.assert_allclose(parts["contextual_part"] + parts["fixed_part"], parts["margin"], atol=1e-6)
+    assert at_holds(found.once(parts)["margin"])[0].estimate == pytest.approx(0.3, abs=0.05)
+    split = found.once(parts)
+    np.testing.assert_allclose(split["contextual_part"] + split["fixed_part"], split["margin"], atol=1e-6)
 
 
 def test_the_difference_of_maps_is_the_arrays(found):
@@ -180,9 +183,9 @@ def test_what_a_run_lacks_is_left_out_and_the_rest_stands(planted_run):
     study, root = planted_run(inside=False)
     write_report(study, root, "report", "0" * 64)
     whole = (root / "report.html").read_text("utf-8")
-    made = [one.key for one in chapters(find(study, root))]
+    made = [one.key for one in chapters(read_run(study, root))]
     assert not {"direct", "attention", "calibration", "memory", *LOCATED} & set(made)
-    assert {"verdicts", "gap", "spread", "maps", "similarity", "again"} <= set(made)
+    assert {"paper", "gap", "spread", "maps", "similarity", "reproduce"} <= set(made)
     assert "figure-map-position-value" in Elements(whole).ids
 
 
@@ -203,7 +206,7 @@ def test_twelve_seeds_make_one_page_within_its_size(planted_run):
 
 def test_the_calibration_grid_is_shown_for_the_paper_alone(planted_run, planted_grid, tmp_path, monkeypatch):
     write_results(planted_grid, tmp_path / "grid.nc")
-    monkeypatch.setattr(source_module, "CALIBRATION", tmp_path / "grid.nc")
+    monkeypatch.setattr(calibration, "GRID", tmp_path / "grid.nc")
     study, root = planted_run(name="paper", claims={"comparable": True})
     write_report(study, root, "report", "0" * 64)
     text = (root / "report.html").read_text("utf-8")
@@ -211,7 +214,7 @@ def test_the_calibration_grid_is_shown_for_the_paper_alone(planted_run, planted_
     assert "On arrival the gap is above 0 in 5 of 8 schedules by its mean" in plain(text)
     assert "after 100 shared updates" in plain(text).lower()
     tiny, other = planted_run()
-    assert find(tiny, other).grid is None
+    assert calibration.chapter(read_run(tiny, other)) is None
 
 
 @pytest.mark.parametrize(
@@ -239,7 +242,7 @@ def test_no_interval_is_no_verdict():
 def test_the_sentence_stands_at_the_top_with_its_reasons(planted_report):
     study, root = planted_report
     text = unescape(plain((root / "report.html").read_text("utf-8")))
-    made = verdict(find(study, root))
+    made = verdict(read_run(study, root))
     head = text[: text.index("The paper and this run")]
     assert made.sentence in head
     for reason in made.reasons:
@@ -290,8 +293,10 @@ def test_the_command_makes_the_same_study(changes, expected):
 def test_templates_are_package_data():
     home = Path(page.__file__).parent
     assert {path.name for path in home.glob("*.html")} >= {"page.html", "figure.html", "draw.html", "blocks.html"}
-    written = {path.stem for path in (home / "chapters").glob("*.html")}
-    assert written == {one.__name__.rpartition(".")[2] for one in ORDER}
+    assert all(template_of(make).is_file() for make in makers())
+    questions = home.parent / "questions"
+    written = {*(home / "chapters").glob("*.html"), *questions.glob("*/*.html")}
+    assert written == {template_of(make) for make in makers()}
 
 
 @pytest.mark.parametrize(

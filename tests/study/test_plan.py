@@ -2,10 +2,13 @@
 
 import pytest
 
+from hyst_interp.analysis.question import Orders
 from hyst_interp.config.study import StudyConfig, hold_positions, load_study, schedule_positions
-from hyst_interp.study.plan import LOCATING, Stage, plan
+from hyst_interp.questions import questions
+from hyst_interp.study.plan import Stage, plan
 
 TINY = load_study("tiny")
+LOCATING = {q.stage.kind for q in questions() if q.stage is not None and q.stage.orders is Orders.LOCATED}
 RECORDED = "d0eea0727e127ce2647f916d3ececff9f9b3d2ad0a592944139eaafbcad749a5"
 """Hash of the tiny study's first anchor before a study could name a device: runs of that time still resume."""
 

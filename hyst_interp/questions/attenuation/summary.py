@@ -7,8 +7,9 @@ means over seeds, undefined with its reason where the gap may be 0.
 import xarray as xr
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import over_seeds, per_seed, per_seed_dataset
+from hyst_interp.analysis.replicates import over_seeds, per_seed_dataset
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.statistics import Estimate, ratio_of_means
 

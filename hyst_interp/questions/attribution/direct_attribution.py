@@ -13,8 +13,9 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.agreement import compared
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.statistics import Estimate
 

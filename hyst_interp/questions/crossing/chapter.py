@@ -2,8 +2,9 @@
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.plots.heatmap import SITES
 from hyst_interp.questions.crossing.controls import ladder_ends, streams_against_ladder
 from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps

@@ -20,8 +20,9 @@ from torch.func import functional_call
 
 from hyst_interp.analysis.exchange import exchanged
 from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import chunks, read

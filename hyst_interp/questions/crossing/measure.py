@@ -22,7 +22,8 @@ import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
 from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.cached_sweep import cached_sweep

@@ -26,8 +26,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.crossing.crossing_over_time import mechanism_values
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means, undefined
 

@@ -1,7 +1,8 @@
 """The sentence that answers: on which edges?"""
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.edges.of_run import edge_kinds
 from hyst_interp.report.answers import Answer, name_carriers
 from hyst_interp.report.run_results import RunResults

@@ -6,8 +6,9 @@ matters here is how they settle with the number of steps.
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.edges.edge_attribution import DEFAULT_STEPS
 
 UNITS = {

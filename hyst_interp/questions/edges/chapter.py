@@ -4,7 +4,8 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.edges import of_run as edges_of_run
 from hyst_interp.questions.edges.attribution_figure import attribution_dots
 from hyst_interp.questions.edges.attribution_summary import UNITS, attribution_rows, one_seed, settling, usual_steps
@@ -67,7 +68,7 @@ def chapter(source: RunResults) -> Chapter | None:
     if "attribution" in source.results:
         drawn.append(_attribution(source, twins[0]))
         tables["attribution"] = _steps(source.results["attribution"])
-    return Chapter("routes", "On which route", "Routes", tables, drawn, words)
+    return Chapter("edges", "On which route", "Routes", tables, drawn, words)
 
 
 def _largest(effect: xr.DataArray, count: int) -> np.ndarray:

@@ -12,8 +12,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from hyst_interp.analysis.replicates import band, over_seeds, per_seed
+from hyst_interp.analysis.replicates import band, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_circuits import FAITHFULNESS
 from hyst_interp.questions.edges.graph import Graph

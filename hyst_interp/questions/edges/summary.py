@@ -16,8 +16,9 @@ import xarray as xr
 from jaxtyping import Int
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import band, over_seeds, per_seed
+from hyst_interp.analysis.replicates import band, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_similarity import counterparts
 from hyst_interp.questions.edges.graph import Graph

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import band, per_seed
+from hyst_interp.analysis.replicates import band
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.gap import of_run as gap_of_run
 from hyst_interp.questions.gap.figure import gap_course
 from hyst_interp.questions.gap.gap_phases import Phase

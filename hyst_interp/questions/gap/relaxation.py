@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.gap.measure import gap
 from hyst_interp.statistics import Equivalence, Estimate, equivalence, student_t
 

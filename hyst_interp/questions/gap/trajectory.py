@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from hyst_interp.analysis.replicates import per_seed
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.history.schedule import Schedule
 
 

@@ -3,7 +3,8 @@
 import math
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.gap.variance import SIZES, WANTED, Family, Spread, families, spreads
 from hyst_interp.report.blocks import Cell, Chapter, Table, cells
 from hyst_interp.report.run_results import RunResults

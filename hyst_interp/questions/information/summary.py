@@ -25,8 +25,9 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.information.measure import PARTS
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import per_seed
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 
 

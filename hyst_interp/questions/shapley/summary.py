@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means, student_t
 
 SUM = "sum"

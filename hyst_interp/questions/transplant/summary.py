@@ -7,8 +7,9 @@ no seed: their intervals are over trials, and say that they speak of these two n
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.transplant.decomposition import decomposition
 from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 

@@ -1,7 +1,8 @@
 """The sentence that answers: in which weights?"""
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import over_seeds, per_seed
+from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.weights.of_run import moves
 from hyst_interp.report.answers import Answer, name_carriers
 from hyst_interp.report.run_results import RunResults

@@ -1,8 +1,9 @@
 """Which weights: groups of parameters moved between the histories, one at a time and all but one."""
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.weights import of_run as weights_of_run
 from hyst_interp.questions.weights.controls import all_weights_moved
 from hyst_interp.questions.weights.figure import weight_move_dots

@@ -14,8 +14,9 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds, per_seed
+from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config import SetUp
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.history.measured import measured_weights

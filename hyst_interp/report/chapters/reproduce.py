@@ -16,7 +16,7 @@ def chapter(source: RunResults) -> Chapter:
     table = Table("Versions that wrote the first anchor", ("library", "version"), rows)
     content = json.dumps(source.study.to_json(), indent=1, ensure_ascii=False)
     words = {"command": command(source.study), "study_json": content}
-    return Chapter("again", "How to make it again", "Make it again", {"versions": table}, [], words)
+    return Chapter("reproduce", "How to make it again", "Make it again", {"versions": table}, [], words)
 
 
 def command(study: StudyConfig) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from route_models import linear, noisy, silence, twins_of
+from edge_models import linear, noisy, silence, twins_of
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.errors import UserError

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import xarray as xr
-from route_models import noisy, silence, twins_of
+from edge_models import noisy, silence, twins_of
 
 from hyst_interp.errors import UserError
 from hyst_interp.questions.edges.edge_circuits import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from route_models import linear, noisy, oracle, silence, some_sets, twins_of, what_sources_write
+from edge_models import linear, noisy, oracle, silence, some_sets, twins_of, what_sources_write
 
 from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials

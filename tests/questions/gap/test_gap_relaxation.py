@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.analysis.replicates import per_seed
+from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.gap.relaxation import curve_estimates, equivalence_margin, gap_curve, peak, relaxed
 from hyst_interp.statistics import student_t
 

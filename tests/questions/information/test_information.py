@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from route_models import linear, noisy, what_sources_write
+from edge_models import linear, noisy, what_sources_write
 
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.errors import UserError
