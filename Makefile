@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup test lint smoke reproduce calibration bench clean
+.PHONY: help setup test lint stubs smoke reproduce calibration bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -26,6 +26,9 @@ lint: setup  ## ruff and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+stubs: setup  ## write the stub files that tell editors which names there are
+	$(BIN)/python -m hyst_interp.stubs
 
 smoke: setup  ## clear runs/smoke and run the smoke preset
 	rm -rf runs/smoke

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hyst_interp.questions import ORDER as QUESTIONS
+
 PACKAGE = Path(__file__).resolve().parent.parent / "hyst_interp"
 ORDER = (
     "errors",
@@ -26,15 +28,33 @@ ORDER = (
     "history",
     "storage",
     "interventions",
-    "comparison",
-    "localization",
+    "analysis",
+    "plots",
+    # What chapters and commands are made with stands above the questions, …
+    "report.wording",
+    "report.blocks",
+    "report.answers",
+    "report.run_results",
+    "cli.output",
+    "cli.arguments",
+    "cli.tables",
+    "cli.maps",
+    "cli.rows",
+    *(f"questions.{name}" for name in QUESTIONS),
+    "questions",
+    "explorer",
+    "claim_inputs",
     "claims",
-    "figures",
+    # … and what puts them together below.
     "report",
-    "facade",
     "study",
+    "facade",
+    "names",
+    "figures",
+    "stubs",
     "cli",
 )
+"""Rooms, and modules of a room that stand elsewhere, from the top down."""
 ENTRY = "__main__"
 """`python -m hyst_interp`: it belongs to the last room."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -46,7 +66,13 @@ COLD = (
     "hyst_interp.config",
     "hyst_interp.config.study",
     "hyst_interp.storage.manifest",
+    "hyst_interp.analysis.question",
+    "hyst_interp.questions",
+    *(f"hyst_interp.questions.{name}.question" for name in QUESTIONS),
+    *(f"hyst_interp.questions.{name}.command" for name in QUESTIONS),
     "hyst_interp.study.plan",
+    "hyst_interp.names",
+    "hyst_interp.figures",
     "hyst_interp.cli",
 )
 HEAVY = ("torch", "xarray", "scipy.stats", "transformer_lens")
@@ -58,8 +84,12 @@ def dotted(path: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    room = module.split(".")[1]
-    return ORDER[-1] if room == ENTRY else room
+    """The entry of `ORDER` that a module belongs to: the longest that begins its name."""
+    name = module.partition(".")[2]
+    if name == ENTRY:
+        return ORDER[-1]
+    there = [room for room in ORDER if f"{name}.".startswith(f"{room}.")]
+    return max(there, key=len, default=name)
 
 
 def named_modules(source: str, package: str) -> list[str]:
@@ -92,16 +122,54 @@ def complaints(source: str, module: str, is_package: bool = False) -> list[str]:
             found.append(f"{module} names {name}: only model/ may")
         if parts[0] != "hyst_interp":
             continue
-        room = parts[1] if len(parts) > 1 and parts[1] in ORDER else "__init__"
-        if room == "__init__" and parts[-1] == "__version__":
+        room = room_of(name)
+        if parts[-1] == "__version__":
             continue
-        if room == "__init__" and own != "cli":
-            found.append(f"{module} imports the package itself ({name})")
-        elif room == "facade" and own not in ("facade", "cli"):
-            found.append(f"{module} imports facade: only __init__ and cli may")
-        elif room != "__init__" and ORDER.index(room) > ORDER.index(own):
+        if room not in ORDER:
+            if own != "cli":
+                found.append(f"{module} imports the package itself ({name})")
+        elif ORDER.index(room) > ORDER.index(own):
             found.append(f"{module} imports {name} from below")
     return found
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of the package that a module imports, lazily or not; not what it names for type checkers alone."""
+    module = dotted(path)
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            node.body = [ast.Pass()]
+    names = {name for name in named_modules(ast.unparse(tree), package) if name.startswith("hyst_interp.")}
+    return {name if exists(name) else name.rpartition(".")[0] for name in names} - {module, "hyst_interp"}
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in a circle, or none."""
+    done: set[str] = set()
+
+    def visit(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(graph.get(module, ())):
+            if circle := visit(other, [*way, module]):
+                return circle
+        done.add(module)
+        return []
+
+    return next((circle for module in sorted(graph) if (circle := visit(module, []))), [])
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert cycle_in({dotted(path): imported(path) for path in MODULES}) == []
+
+
+def test_a_planted_circle_is_found():
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c", "a"]
+    assert cycle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
 def test_every_room_has_its_place_in_the_order():
@@ -130,6 +198,10 @@ def test_a_module_imports_only_from_above(path):
         ("hyst_interp.study.plan", "from hyst_interp.facade import Pair"),
         ("hyst_interp.study.plan", "import hyst_interp"),
         ("hyst_interp.sites", "from hyst_interp.cli.main import app"),
+        ("hyst_interp.questions.gap.measure", "from hyst_interp.questions.weights.measure import moved"),
+        ("hyst_interp.questions.gap.chapter", "from hyst_interp.report.page import page"),
+        ("hyst_interp.questions.gap.command", "def f():\n    from hyst_interp.cli.app import main"),
+        ("hyst_interp.report.blocks", "from hyst_interp.questions.gap.measure import gap"),
     ],
 )
 def test_a_planted_import_from_below_is_found(module, source):
@@ -141,7 +213,7 @@ def test_a_planted_import_from_below_is_found(module, source):
     [
         ("hyst_interp.tasks.recall", "from hyst_interp.streams import Stream\nfrom .twins import TWINS"),
         ("hyst_interp.model.build", "from transformer_lens import HookedTransformer"),
-        ("hyst_interp.questions.similarity.command", "def f():\n    from hyst_interp.facade import Pair"),
+        ("hyst_interp.cli.explore", "def f():\n    from hyst_interp.facade import Pair"),
         ("hyst_interp.study.plan", "from hyst_interp.storage.run import Run"),
         ("hyst_interp.storage.run", "'''Text that speaks of hyst_interp.cli and of transformer_lens at length.'''"),
     ],

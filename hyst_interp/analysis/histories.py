@@ -1,15 +1,18 @@
 """Two verified checkpoints: their networks and trials, built when they are first needed, and what was measured on them.
 
+The networks are the user's to change. Numbers are always those of the networks as they are when they are asked for
+(`kept` forgets the others); what reads a checkpoint's weights instead is refused once its network has been changed.
 Whatever a question offers for a pair is a function of this class; `facade/pair.py` makes methods of them. A pair is
 checked when it is made: manifests first, then the weights' hashes.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from hyst_interp.analysis.kept import Kept, network_mark, trials_mark
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.config.study import AttenuationConfig
 from hyst_interp.errors import UserError
@@ -17,7 +20,7 @@ from hyst_interp.storage.checkpoint import Checkpoint, load
 from hyst_interp.storage.manifest import describe, read_manifest, refuse_unlike
 
 TWO_NETWORKS = "Intervals are over trials: they speak of these two networks only."
-T = TypeVar("T")
+Value = TypeVar("Value")
 
 
 class Histories:
@@ -33,7 +36,7 @@ class Histories:
     ) -> None:
         self.below, self.above, self.anchor = below, above, anchor
         self.n_trials, self.seed = trials, seed
-        self._known: dict[Hashable, Any] = {}
+        self._kept = Kept(self._mark)
 
     @classmethod
     def open(
@@ -67,10 +70,10 @@ class Histories:
 
     def __repr__(self) -> str:
         sides = " | ".join(describe(one.manifest) for one in (self.below, self.above))
-        return f"Pair({sides}; {self.n_trials} conflict trials)"
+        return f"Pair({sides}; {self.n_trials} conflict trials; {self._known_gap()})"
 
     def _repr_html_(self) -> str:
-        """Both checkpoints beside each other; no network runs here."""
+        """Both checkpoints beside each other; the gap only where it was asked for before, for no network runs here."""
         below, above = self.below.facts(), self.above.facts()
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th>'
@@ -79,7 +82,12 @@ class Histories:
             for name in dict.fromkeys([*below, *above])
         )
         head = "<tr><th></th><th>from below</th><th>from above</th></tr>"
-        return f"<div><b>Pair</b> {self.n_trials:,} conflict trials<table>{head}{rows}</table></div>"
+        told = f"{self.n_trials:,} conflict trials; {self._known_gap()}"
+        return f"<div><b>Pair</b> {escape(told)}<table>{head}{rows}</table></div>"
+
+    def _known_gap(self) -> str:
+        """What a pair says of its gap; here nothing."""
+        return "gap not measured yet"
 
     @cached_property
     def data(self) -> PairData:
@@ -93,8 +101,34 @@ class Histories:
             None if self.anchor is None else self.anchor.model(),
         )
 
-    def kept(self, key: Hashable, measure: Callable[[], T]) -> T:
-        """What `measure` returned under this key, computed when it is first asked for."""
-        if key not in self._known:
-            self._known[key] = measure()
-        return self._known[key]
+    def kept(self, key: tuple, measure: Callable[[], Value]) -> Value:
+        """What `measure` returned under this key for the networks as they are, measured unless it is known."""
+        return self._kept.get((*key, self.seed), measure)
+
+    def knows(self, key: tuple) -> bool:
+        """Whether `kept` need not measure."""
+        return "data" in vars(self) and self._kept.has((*key, self.seed))
+
+    def _mark(self) -> str | None:
+        """What kept numbers depend on; None while a network has none (see `kept.network_mark`)."""
+        networks = (self.data.below, self.data.above, self.data.anchor)
+        marks = [network_mark(one) for one in networks if one is not None]
+        if None in marks:
+            return None
+        return " ".join([*map(str, marks), trials_mark(self.data.trials)])
+
+    def as_loaded(self, side: str) -> bool:
+        """Whether a network (`below`, `above`, `anchor`) still is what its checkpoint makes."""
+        mark = network_mark(getattr(self.data, side))
+        return mark is not None and mark == network_mark(getattr(self, side).model())
+
+    def refuse_changed(self, question: str, *sides: str) -> None:
+        """UserError where a network is not its checkpoint's any more, for a question that reads the checkpoint."""
+        for side in sides:
+            if not self.as_loaded(side):
+                directory = getattr(self, side).directory
+                raise UserError(
+                    f"{question} reads the weights of checkpoint '{directory}', and pair.data.{side} has other weights,"
+                    " settings, or hooks by now; undo the change, or save the changed network as a checkpoint and make"
+                    " the pair of that."
+                )

@@ -125,4 +125,7 @@ def explore_pair(pair: Histories, trials: int = 12) -> xr.Dataset:
         pair.data.below, pair.data.above, evaluation_trials(setup, trials, pair.seed), pair.below.task.permutation
     )
     sides = zip(BRANCHES, (pair.below.manifest, pair.above.manifest), strict=True)
-    return shown.assign_attrs({side: f"{describe(one)}, weights {one.weights[:12]}" for side, one in sides})
+    changed = {side: "" if pair.as_loaded(side) else ", changed since" for side in BRANCHES}
+    return shown.assign_attrs(
+        {side: f"{describe(one)}, weights {one.weights[:12]}{changed[side]}" for side, one in sides}
+    )

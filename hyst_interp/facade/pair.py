@@ -6,12 +6,16 @@ from hyst_interp.analysis.histories import Histories
 from hyst_interp.explorer.explorer_data import explore_pair
 from hyst_interp.facade.methods import add_methods
 from hyst_interp.questions import questions
+from hyst_interp.questions.gap.methods import BEHAVIOUR, gap
 
 
 class Pair(Histories):
     """Two verified checkpoints, and everything that can be asked of them; make one with `pair(below, above)`."""
 
     exploration = explore_pair
+
+    def _known_gap(self) -> str:
+        return f"gap {gap(self).text()} logits" if self.knows(BEHAVIOUR) else super()._known_gap()
 
 
 add_methods(Pair, {question: question.pair_methods for question in questions()})

@@ -2,13 +2,18 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hyst_interp as hi
+from hyst_interp.errors import UserError
+from hyst_interp.names import ROOMS
+from hyst_interp.questions import questions
 from hyst_interp.questions.gap.pair_gap import gap as gap_estimate
 from hyst_interp.storage.checkpoint import save
+from hyst_interp.stubs import stubs
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +40,22 @@ def test_every_public_name_exists():
 
 
 def test_no_public_function_has_a_submodules_name():
-    from pathlib import Path
-
     modules = {path.stem for path in Path(hi.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert not (set(hi._HOME) & modules)
+    assert set(hi.__all__) & modules <= set(ROOMS)
 
 
-def test_the_table_of_names_is_what_type_checkers_see():
-    import ast
-    import inspect
+def test_editors_see_what_the_lists_of_names_say():
+    for path, text in stubs().items():
+        assert path.read_text("utf-8") == text, f"{path.name} is out of date; run make stubs"
 
-    tree = ast.parse(inspect.getsource(hi))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {alias.asname or alias.name for node in block.body for alias in node.names}  # type: ignore[attr-defined]
-    assert seen == set(hi.__all__) == set(hi._HOME) | set(hi._FOLDERS)
+
+def test_every_name_of_a_question_leads_to_its_own_folder():
+    for field in ("public", "figures", "pair_methods", "run_methods", "chapters", "answers"):
+        for question in questions():
+            for reference in getattr(question, field):
+                assert callable(question.find(reference))
+    with pytest.raises(UserError, match=r"gap.*measure:nothing_such"):
+        questions()[0].find("measure:nothing_such")
 
 
 def test_the_gap_is_the_comparisons(pair, small_pair):
@@ -102,7 +109,7 @@ def test_patching_is_both_maps_and_their_difference(pair, paths):
     assert difference == pytest.approx(below - above)
     for name in ("site", "twin", "units", "direction", "effect"):
         assert found.attrs[name]
-    from hyst_interp.facade import checkpoint_map
+    from hyst_interp.questions.patching.measure import checkpoint_map
 
     alone = checkpoint_map(hi.load(paths / "above"), "result", axis="role", trials=32)
     assert list(alone["history"].values) == ["above"]

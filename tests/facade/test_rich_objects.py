@@ -148,7 +148,7 @@ def test_a_pair_shows_its_gap_only_where_it_is_known(two, monkeypatch):
         assert checkpoint.manifest.weights in text
     monkeypatch.undo()
     gap = pair.gap()
-    monkeypatch.setattr("hyst_interp.analysis.histories.gaps.pair_behaviour", None)
+    monkeypatch.setattr("hyst_interp.questions.gap.measure.pair_behaviour", None)
     assert gap.text() in repr(pair)
     assert gap.text() in check_html(pair)
 

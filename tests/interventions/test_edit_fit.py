@@ -15,8 +15,8 @@ from hyst_interp.interventions.install import installed
 from hyst_interp.interventions.patching import hook_at
 from hyst_interp.interventions.references import edits_for, means, own_mean, query_only, stream_mean, written_by
 from hyst_interp.interventions.sweep import run, sweep
-from hyst_interp.localization.displacement import displacements
 from hyst_interp.model.build import initial_weights, model_from
+from hyst_interp.questions.information.off_distribution import displacements
 from hyst_interp.sites import Component, Site, components, hook_resid
 from hyst_interp.streams import Stream
 

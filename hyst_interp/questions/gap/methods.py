@@ -10,15 +10,18 @@ from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.gap import measure
 from hyst_interp.statistics import Estimate, over_trials
 
+BEHAVIOUR = ("behaviour",)
+"""Key of both networks' behaviour among what a pair keeps."""
+
 
 def measured(pair: Histories) -> xr.Dataset:
     """Behaviour of both networks on the pair's trials, dims (branch, trial), measured once."""
-    return pair.kept("behaviour", lambda: measure.pair_behaviour(pair.data))
+    return pair.kept(BEHAVIOUR, lambda: measure.pair_behaviour(pair.data))
 
 
 def margins(pair: Histories) -> xr.Dataset:
     """Margins, their split, and probabilities, dims (branch, trial), in logits and probabilities."""
-    return measured(pair).copy()
+    return measured(pair)
 
 
 def gap(pair: Histories) -> Estimate:

@@ -47,6 +47,7 @@ def transplant(pair: Histories, updates: Sequence[int] = measure.UPDATES) -> Row
             anchor than the recorded one; two that are not related as `localization.transplant` needs it.
     """
     below, above, anchor = _states(pair)
+    pair.refuse_changed("a transplant", "below", "above", "anchor")
     moved = measure.transplant(below, above, anchor, updates, pair.data.trials, pair.below.provenance.hold or 0)
     notes = ["In logits; weights + optimizer = gap.", TWO_NETWORKS]
     return Rows(summary.transplant_rows(moved), TRANSPLANT, moved, partial(of_transplant, moved), notes=notes)

@@ -35,6 +35,7 @@ def weights(pair: Histories) -> Rows:
     Raises:
         UserError: networks of different shapes.
     """
+    pair.refuse_changed("moving weights", "below", "above")
     setup = pair.below.manifest.setup
     moved = measure.weight_moves(setup, pair.below.weights, pair.above.weights, pair.data.trials)
     rows = measure.move_rows(moved)

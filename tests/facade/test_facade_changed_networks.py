@@ -8,9 +8,11 @@ import torch
 import xarray as xr
 
 import hyst_interp as hi
-from hyst_interp.comparison import gap as gaps
-from hyst_interp.facade import pairs, routed
-from hyst_interp.facade.kept import Kept, network_mark, trials_mark
+from hyst_interp.analysis.kept import Kept, network_mark, trials_mark
+from hyst_interp.analysis.rows import Rows
+from hyst_interp.questions.edges import methods as edges
+from hyst_interp.questions.gap import measure as gaps
+from hyst_interp.questions.patching import methods as patching
 from hyst_interp.storage.checkpoint import save
 
 FEW = 16
@@ -31,7 +33,7 @@ KEPT = {
 """Every question whose answer is made from something that is kept, but the circuit, which takes long."""
 SOURCES = ("margins", "role maps", "edge effects")
 """What is kept; all others are made from these."""
-MEASURED = ((gaps, "pair_behaviour"), (pairs, "patching_map"), (routed, "pair_effects"))
+MEASURED = ((gaps, "pair_behaviour"), (patching, "patching_map"), (edges, "pair_effects"))
 """Where the networks are run for something that is kept."""
 
 
@@ -96,7 +98,7 @@ OTHERS = [hang_a_hook_on, hang_a_torch_hook_on_a_block, replace_a_module, replac
 def same(one: object, other: object) -> bool:
     if isinstance(one, xr.Dataset | xr.DataArray):
         return one.identical(other)
-    if isinstance(one, hi.facade.Rows):
+    if isinstance(one, Rows):
         return repr(one) == repr(other) and (one.found is None or one.found.identical(other.found))
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(same(*two) for two in zip(one, other, strict=True))
@@ -131,7 +133,7 @@ def test_after_any_other_change_everything_is_measured_again(change, pair, monke
     for ask in asked:
         ask(pair)
     change(pair.data.above)
-    monkeypatch.setattr(routed, "pair_effects", edges_again)  # some have no edges now
+    monkeypatch.setattr(edges, "pair_effects", edges_again)  # some have no edges now
     for ask in asked:
         ask(pair)
     assert calls == ["pair_behaviour", "pair_effects", "pair_behaviour", "edges again"]
