@@ -8,7 +8,7 @@ Zuo Yuchen, 2026.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from hyst_interp.statistics import (
     student_t,
     undefined,
 )
-
-Verdict = Literal["agrees", "differs", "undetermined"]
+from hyst_interp.verdicts import Verdict
 
 PAPER_SHARE_REMOVED = 0.868
 WIDEST_SHARE = 0.25
@@ -76,14 +75,14 @@ class Row:
 def _sign(estimate: Estimate, sign: int) -> Verdict:
     """Agrees when the interval lies wholly on the paper's side of 0, differs when wholly on the other."""
     if estimate.low is None or estimate.high is None or estimate.shape != "interval":
-        return "undetermined"
+        return Verdict.UNDETERMINED
     low, high = sorted((sign * estimate.low, sign * estimate.high))
-    return "agrees" if low > 0 else "differs" if high < 0 else "undetermined"
+    return Verdict.AGREES if low > 0 else Verdict.DIFFERS if high < 0 else Verdict.UNDETERMINED
 
 
 def _majority(successes: int, n: int) -> Verdict:
     """Agrees when every seed does, differs when at most half do."""
-    return "agrees" if successes == n else "differs" if 2 * successes <= n else "undetermined"
+    return Verdict.AGREES if successes == n else Verdict.DIFFERS if 2 * successes <= n else Verdict.UNDETERMINED
 
 
 def _at_hold(found: Evidence, hold: int) -> Estimate:
@@ -100,8 +99,8 @@ def _same_sign_verdict(found: Evidence, estimate: Estimate) -> Verdict:
     """A gap of exactly 0 has no sign: it cannot agree, and it does not count against the paper."""
     positive, signed = _positive(found), int(np.count_nonzero(found.gap_at_hold[0]))
     if positive == len(found.seeds):
-        return "agrees"
-    return "differs" if signed and 2 * positive <= signed else "undetermined"
+        return Verdict.AGREES
+    return Verdict.DIFFERS if signed and 2 * positive <= signed else Verdict.UNDETERMINED
 
 
 def _sign_flip_p(found: Evidence) -> Estimate:
@@ -113,15 +112,15 @@ def _sign_flip_p(found: Evidence) -> Estimate:
 
 def _sign_flip_verdict(found: Evidence, estimate: Estimate) -> Verdict:
     if estimate.estimate is None or estimate.estimate > PAPER_P + 1e-9:
-        return "undetermined"
-    return "agrees" if found.gap_at_hold[0].mean() > 0 else "differs"
+        return Verdict.UNDETERMINED
+    return Verdict.AGREES if found.gap_at_hold[0].mean() > 0 else Verdict.DIFFERS
 
 
 def _gone(found: Evidence, estimate: Estimate) -> Verdict:
     if 100 not in found.gap_at_hold or found.peak_gap == 0:
-        return "undetermined"
+        return Verdict.UNDETERMINED
     outcome = relaxed(found.gap_at_hold[100], found.peak_gap).verdict
-    return {"equivalent": "agrees", "different": "differs"}.get(outcome, "undetermined")  # type: ignore[return-value]
+    return {Verdict.EQUIVALENT: Verdict.AGREES, Verdict.DIFFERENT: Verdict.DIFFERS}.get(outcome, Verdict.UNDETERMINED)  # type: ignore[return-value]
 
 
 def _hold_100(found: Evidence) -> Estimate:
@@ -136,10 +135,10 @@ def _share(found: Evidence) -> Estimate:
 
 def _share_verdict(found: Evidence, estimate: Estimate) -> Verdict:
     if estimate.half_width is None:
-        return "undetermined"
+        return Verdict.UNDETERMINED
     if estimate.excludes(PAPER_SHARE_REMOVED):
-        return "differs"
-    return "agrees" if estimate.half_width <= WIDEST_SHARE else "undetermined"
+        return Verdict.DIFFERS
+    return Verdict.AGREES if estimate.half_width <= WIDEST_SHARE else Verdict.UNDETERMINED
 
 
 def _correlation(site: str) -> Callable[[Evidence], Estimate]:
@@ -154,10 +153,10 @@ def _correlation(site: str) -> Callable[[Evidence], Estimate]:
 
 def _correlation_verdict(found: Evidence, estimate: Estimate) -> Verdict:
     if estimate.low is None or estimate.high is None:
-        return "undetermined"
+        return Verdict.UNDETERMINED
     if estimate.low > PAPER_CORRELATION:
-        return "agrees"
-    return "differs" if estimate.high < PAPER_CORRELATION else "undetermined"
+        return Verdict.AGREES
+    return Verdict.DIFFERS if estimate.high < PAPER_CORRELATION else Verdict.UNDETERMINED
 
 
 CLAIMS: tuple[Claim, ...] = (

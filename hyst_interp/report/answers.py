@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from hyst_interp.report.wording import estimate, listed
 from hyst_interp.statistics import Estimate
+from hyst_interp.verdicts import Verdict
 
-UNDETERMINED = "undetermined"
+UNDETERMINED = Verdict.UNDETERMINED
 MOST = 3
 """Carriers that an answer names."""
 CARRIER_RULE = (

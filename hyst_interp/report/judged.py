@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from hyst_interp.claims import Row
 from hyst_interp.report.run_results import RunResults
-
-VERDICTS = ("agrees", "differs", "undetermined")
+from hyst_interp.verdicts import CLAIM_VERDICTS, Verdict
 
 
 @dataclass(frozen=True)
@@ -34,20 +33,20 @@ def claim(source: RunResults, key: str) -> Row | None:
 
 def tally(rows: list[Row]) -> str:
     """How many claims agree, differ, and are undetermined; or that the study is not the paper's."""
-    counts = [(sum(row.verdict == word for row in rows), word) for word in VERDICTS]
+    counts = [(sum(row.verdict == word for row in rows), word) for word in CLAIM_VERDICTS]
     if not any(count for count, _ in counts):
         return "This study is not the paper's: its numbers stand beside the paper's, and no verdict is given."
-    words = {"agrees": ("agrees", "agree"), "differs": ("differs", "differ")}
-    words |= {"undetermined": ("is undetermined", "are undetermined")}
+    words = {Verdict.AGREES: (Verdict.AGREES, Verdict.AGREE), Verdict.DIFFERS: (Verdict.DIFFERS, "differ")}
+    words |= {Verdict.UNDETERMINED: ("is undetermined", "are undetermined")}
     parts = [f"{count} {words[word][count != 1]}" for count, word in counts]
     return f"Of {len(rows)} quantities, {parts[0]} with the paper, {parts[1]}, and {parts[2]}."
 
 
 def verdict_class(verdict: str) -> str:
     """CSS class of a verdict."""
-    return verdict if verdict in VERDICTS else "incomparable"
+    return verdict if verdict in CLAIM_VERDICTS else "incomparable"
 
 
 def verdict_word(verdict: str) -> str:
     """A verdict as printed."""
-    return verdict if verdict in VERDICTS else "not comparable"
+    return verdict if verdict in CLAIM_VERDICTS else "not comparable"

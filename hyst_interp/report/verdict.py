@@ -17,6 +17,7 @@ from hyst_interp.report.judged import claim
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import correlation, direction, estimate, listed, number, relaxation
 from hyst_interp.statistics import Equivalence, Estimate, sign_flip_can_reject
+from hyst_interp.verdicts import Verdict
 
 RULE = (
     "Rule: a transient has a sign on arrival and is equivalent to 0 at the last hold; a persistent branch has a sign"
@@ -26,43 +27,43 @@ RULE = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Finding:
     """What the run says of history dependence."""
 
-    word: str
+    word: Verdict
     sentence: str
     reasons: list[str]
 
 
-def kind(arrival: Estimate, last: Equivalence) -> str:
+def kind(arrival: Estimate, last: Equivalence) -> Verdict:
     """`transient overshoot`, `transient lag`, `persistent branch`, or `undetermined`."""
     if arrival.estimate is None or not arrival.excludes(0):
-        return "undetermined"
-    if last.verdict == "equivalent":
-        return "transient overshoot" if arrival.estimate > 0 else "transient lag"
+        return Verdict.UNDETERMINED
+    if last.verdict == Verdict.EQUIVALENT:
+        return Verdict.TRANSIENT_OVERSHOOT if arrival.estimate > 0 else Verdict.TRANSIENT_LAG
     end = last.interval.estimate
-    if last.verdict == "different" and end is not None and end * arrival.estimate > 0:
-        return "persistent branch"
-    return "undetermined"
+    if last.verdict == Verdict.DIFFERENT and end is not None and end * arrival.estimate > 0:
+        return Verdict.PERSISTENT
+    return Verdict.UNDETERMINED
 
 
-def verdict(source: RunResults) -> Verdict:
+def verdict(source: RunResults) -> Finding:
     """The verdict of a run, from its claims, its relaxation, and its maps."""
     row = claim(source, "arrival-gap")
     arrival = row.estimate if row else source.once(attenuation_of_run.replaced)[0].gap
     found = kind(arrival, source.once(gap_of_run.relaxation))
     hold = source.last_hold
     sentences = {
-        "transient overshoot": "Finite-rate history dependence, a transient overshoot: on arrival the network from"
+        Verdict.TRANSIENT_OVERSHOOT: "Finite-rate history dependence, a transient overshoot: on arrival the network from"
         f" below is more contextual, the opposite of lag, and after {hold} shared updates the difference is gone.",
-        "transient lag": "Finite-rate history dependence, a transient: on arrival the network from below is less"
+        Verdict.TRANSIENT_LAG: "Finite-rate history dependence, a transient: on arrival the network from below is less"
         f" contextual, the sign of lag{_later(source)}, and after {hold} shared updates the difference is gone.",
-        "persistent branch": f"A persistent branch, as far as this run looks: the difference on arrival is still there,"
+        Verdict.PERSISTENT: f"A persistent branch, as far as this run looks: the difference on arrival is still there,"
         f" on the same side, after {hold} shared updates.",
-        "undetermined": "Undetermined: this run does not say whether history leaves a difference on arrival that is"
+        Verdict.UNDETERMINED: "Undetermined: this run does not say whether history leaves a difference on arrival that is"
         f" gone, or one that is still there, after {hold} shared updates.",
     }
-    return Verdict(found, sentences[found], [*_course(source, arrival), *_circuit(source), *_limits(source, found)])
+    return Finding(found, sentences[found], [*_course(source, arrival), *_circuit(source), *_limits(source, found)])
 
 
 def _course(source: RunResults, arrival: Estimate) -> list[str]:
@@ -125,7 +126,7 @@ def _circuit(source: RunResults) -> list[str]:
     return reasons
 
 
-def _limits(source: RunResults, found: str) -> list[str]:
+def _limits(source: RunResults, found: Verdict) -> list[str]:
     n = len(source.study.seeds)
     reasons = []
     if not sign_flip_can_reject(n):
@@ -133,7 +134,7 @@ def _limits(source: RunResults, found: str) -> list[str]:
             f"With {n} seed{'s' if n != 1 else ''} an exact sign-flip test cannot fall below p = {2 / 2**n:.4g}: signs"
             " and intervals are described, significance is not claimed."
         )
-    if found.startswith("transient"):
+    if found.transient:
         reasons.append(
             "A transient speaks of this schedule’s rate. That no slower sweep leaves a branch behind is not shown by"
             " it"

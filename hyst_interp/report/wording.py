@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from hyst_interp.statistics import Equivalence, Estimate
+from hyst_interp.verdicts import Verdict
 
 UNSIGNED = (
     "probability",
@@ -105,8 +106,8 @@ def direction(one: Estimate) -> str:
 def relaxation(test: Equivalence) -> str:
     """What the equivalence test says."""
     return {
-        "equivalent": "the gap has relaxed: its interval lies inside the margin",
-        "different": "the gap has not relaxed: its interval lies wholly outside the margin",
+        Verdict.EQUIVALENT: "the gap has relaxed: its interval lies inside the margin",
+        Verdict.DIFFERENT: "the gap has not relaxed: its interval lies wholly outside the margin",
     }.get(test.verdict, "whether the gap has relaxed is undetermined: its interval is neither inside nor outside")
 
 

@@ -12,20 +12,20 @@ Where the margin comes from is not decided here.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from scipy.special import stdtr
 
 from hyst_interp.statistics.estimate import Estimate
 from hyst_interp.statistics.intervals import student_t
 from hyst_interp.statistics.samples import Values, sample
+from hyst_interp.verdicts import Verdict
 
 
 @dataclass(frozen=True)
 class Equivalence:
     """What two one-sided tests found."""
 
-    verdict: Literal["equivalent", "different", "undetermined"]
+    verdict: Verdict
     """`equivalent`: the interval inside ±margin; `different`: wholly beyond it; else `undetermined`."""
     p: float | None
     """The larger of the two one-sided p-values; None below two values."""
@@ -62,14 +62,14 @@ def equivalence(values: Values, margin: float | int, alpha: float = 0.05, unit: 
     margin = float(margin)
     interval = student_t(array, unit, level=1 - 2 * alpha)
     if interval.low is None or interval.high is None:
-        return Equivalence("undetermined", None, margin, interval)
+        return Equivalence(Verdict.UNDETERMINED, None, margin, interval)
     mean, error = float(array.mean()), float(array.std(ddof=1)) / math.sqrt(array.size)
     p = max(_below(-mean - margin, error, array.size - 1), _below(mean - margin, error, array.size - 1))
-    verdict: Literal["equivalent", "different", "undetermined"] = "undetermined"
+    verdict = Verdict.UNDETERMINED
     if p < alpha:
-        verdict = "equivalent"
+        verdict = Verdict.EQUIVALENT
     elif interval.low > margin or interval.high < -margin:
-        verdict = "different"
+        verdict = Verdict.DIFFERENT
     return Equivalence(verdict, p, margin, interval)
 
 

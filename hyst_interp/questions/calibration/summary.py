@@ -10,6 +10,7 @@ import xarray as xr
 from hyst_interp.analysis.replicates import band
 from hyst_interp.questions.gap.relaxation import MARGIN
 from hyst_interp.statistics import equivalence
+from hyst_interp.verdicts import Verdict
 
 HOLDS = (0, 25, 100)
 CHOICES = ("delta", "levels", "dwell", "shape")
@@ -38,7 +39,7 @@ def specification(grid: xr.Dataset) -> xr.Dataset:
         if hold == 100:
             leans[index] = np.abs(mean[index]) <= MARGIN
             rows = gaps.values[index]
-            certain[index] = [equivalence(row, MARGIN).verdict == "equivalent" for row in rows]
+            certain[index] = [equivalence(row, MARGIN).verdict == Verdict.EQUIVALENT for row in rows]
         else:
             sign = 1 if hold == 0 else -1
             leans[index], certain[index] = sign * mean[index] > 0, (low[index] > 0 if sign > 0 else high[index] < 0)

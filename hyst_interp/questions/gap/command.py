@@ -4,6 +4,7 @@ from typing import Any
 
 from hyst_interp.cli.arguments import Format, RunDirectory, finished_run
 from hyst_interp.cli.output import Answer, check_format, schema
+from hyst_interp.verdicts import Verdict
 
 
 def relax(run: RunDirectory, format: Format = "table") -> Answer:
@@ -57,7 +58,7 @@ def _relaxed(curve) -> dict[str, Any]:
         return {"peak": entry, "relaxed": None, "reason": "no position after the schedule's end was measured"}
     last = int(np.nanargmax(holds))
     outcome = relaxed(curve.isel(position=last).values, top.gap)
-    interval, verdict = outcome.interval, {"equivalent": True, "different": False}.get(outcome.verdict)
+    interval, verdict = outcome.interval, {Verdict.EQUIVALENT: True, Verdict.DIFFERENT: False}.get(outcome.verdict)
     where = {True: "lies inside", False: "lies beyond", None: "is not inside, nor wholly beyond,"}[verdict]
     reason = f"at hold {int(holds[last])} the gap {interval.text()} (level {interval.level:g}) {where}"
     if interval.low is None:
@@ -70,7 +71,7 @@ def _table(data: dict[str, Any], seeds: int, colour: bool) -> str:
 
     gaps = [row["gap"] for row in data["rows"]]
     bars = Bars([gap["estimate"] for gap in gaps], width=21)
-    word = {True: "relaxed", False: "not relaxed", None: "undetermined"}[data["relaxed"]]
+    word = {True: "relaxed", False: "not relaxed", None: Verdict.UNDETERMINED}[data["relaxed"]]
     body = [
         [
             str(row["position"]),

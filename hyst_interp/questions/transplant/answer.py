@@ -8,6 +8,7 @@ from hyst_interp.report.answers import UNDETERMINED, Answer
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate
 from hyst_interp.statistics import Estimate
+from hyst_interp.verdicts import Verdict
 
 QUESTION = "In the optimizer, or in the weights?"
 CONTROL = "all cells of one history agree at 0 updates"
@@ -28,8 +29,8 @@ def larger_part(share: Estimate) -> str:
     if share.estimate is None or share.low is None or share.high is None:
         return UNDETERMINED
     if share.low > 0.5:
-        return "mostly the weights"
-    return "mostly the optimizer" if share.high < 0.5 else UNDETERMINED
+        return Verdict.MOSTLY_WEIGHTS
+    return Verdict.MOSTLY_OPTIMIZER if share.high < 0.5 else UNDETERMINED
 
 
 def answer(source: RunResults) -> Answer | None:
