@@ -31,7 +31,7 @@ if {attenuate} > 2:
     found.attenuation()
 else:
     from hyst_interp.interventions.patching import patching_map
-    from hyst_interp.comparison.pair_data import evaluation_trials
+    from hyst_interp.analysis.pair_data import evaluation_trials
     task = found.below.task
     trials = task.twin(evaluation_trials(found.below.manifest.setup, {sweep}), "value")
     patching_map(found.data.below, trials, "result", axis="position")

@@ -15,6 +15,7 @@ from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from browser import opened  # noqa: E402, F401
 from filelock import FileLock  # noqa: E402
 from planted_arrays import patching_maps, planted_curve  # noqa: E402, F401
 

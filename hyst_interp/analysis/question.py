@@ -1,10 +1,11 @@
 """The record of a question: everything that the rest of the package has to know of it, as plain data.
 
 A question is a folder (`questions/attenuation/`), and its record is one object in that folder's `question.py`. From the
-ordered list of records follow the command line, the plan of a study and what its workers import beforehand, the report's
-chapters and answers, the methods of `Pair` and `Run`, and the public names; none of these is written down a second
-time. A *reference* is text, `module:name`, relative to the question's folder, so that
-a record can be read without importing a tensor library. A package of someone else may bring questions by the entry point `hyst_interp.questions`.
+ordered list of records follow the command line, the plan of a study and what its workers import beforehand, the
+report's chapters and answers, the methods of `Pair` and `Run`, and the public names; none of these is written down a
+second time. A *reference* is text, `module:name`, relative to the question's folder, so that a record can be read
+without importing a tensor library. A package of someone else may bring questions by the entry point
+`hyst_interp.questions`.
 
 It imports nothing but names: whoever needs what a reference stands for calls `Question.find`.
 """

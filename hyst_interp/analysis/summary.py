@@ -65,8 +65,8 @@ def summarise(values: xr.DataArray | xr.Dataset, unit: str | None = None, level:
 
     Returns:
         Variables `estimate`, `low`, `high`, `level` (float), `n` (int), `method`, `unit`, `reason`, `shape` (text);
-        dims as the values', without seed, order, and trial. Undefined numbers are NaN, with a reason; cells that are NaN for
-        every replicate are `NOT_MEASURED`.
+        dims as the values', without seed, order, and trial. Undefined numbers are NaN, with a reason; cells that are
+        NaN for every replicate are `NOT_MEASURED`.
 
     Raises:
         ValueError: neither seed nor trial; NaN among the replicates of a cell, where others are numbers.

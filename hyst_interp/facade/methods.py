@@ -20,6 +20,7 @@ def add_methods(cls: type, references: Mapping[Question, Sequence[str]]) -> None
             name = name_of(reference)
             if hasattr(cls, name):
                 raise UserError(
-                    f"question '{question.name}' gives {cls.__name__} a method '{name}', which it has already; rename it."
+                    f"question '{question.name}' gives {cls.__name__} a method '{name}', which it has already;"
+                    " rename it."
                 )
             setattr(cls, name, question.find(reference))

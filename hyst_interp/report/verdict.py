@@ -54,14 +54,14 @@ def verdict(source: RunResults) -> Finding:
     found = kind(arrival, source.once(gap_of_run.relaxation))
     hold = source.last_hold
     sentences = {
-        Verdict.TRANSIENT_OVERSHOOT: "Finite-rate history dependence, a transient overshoot: on arrival the network from"
-        f" below is more contextual, the opposite of lag, and after {hold} shared updates the difference is gone.",
+        Verdict.TRANSIENT_OVERSHOOT: "Finite-rate history dependence, a transient overshoot: on arrival the network"
+        f" from below is more contextual, the opposite of lag, and after {hold} shared updates the difference is gone.",
         Verdict.TRANSIENT_LAG: "Finite-rate history dependence, a transient: on arrival the network from below is less"
         f" contextual, the sign of lag{_later(source)}, and after {hold} shared updates the difference is gone.",
         Verdict.PERSISTENT: f"A persistent branch, as far as this run looks: the difference on arrival is still there,"
         f" on the same side, after {hold} shared updates.",
-        Verdict.UNDETERMINED: "Undetermined: this run does not say whether history leaves a difference on arrival that is"
-        f" gone, or one that is still there, after {hold} shared updates.",
+        Verdict.UNDETERMINED: "Undetermined: this run does not say whether history leaves a difference on arrival that"
+        f" is gone, or one that is still there, after {hold} shared updates.",
     }
     return Finding(found, sentences[found], [*_course(source, arrival), *_circuit(source), *_limits(source, found)])
 
@@ -83,9 +83,10 @@ def _course(source: RunResults, arrival: Estimate) -> list[str]:
             f"After the last update away from p0 the mean gap goes through {listed(named)}; where it is sampled decides"
             " which of them is seen."
         )
+    last = source.once(gap_of_run.relaxation)
     reasons.append(
-        f"At hold {source.last_hold} the gap is {estimate(source.once(gap_of_run.relaxation).interval)} logits, against a margin of"
-        f" ±{number(source.once(gap_of_run.relaxation).margin, 3, False)}: {relaxation(source.once(gap_of_run.relaxation))}."
+        f"At hold {source.last_hold} the gap is {estimate(last.interval)} logits, against a margin of"
+        f" ±{number(last.margin, 3, False)}: {relaxation(last)}."
     )
     return reasons
 

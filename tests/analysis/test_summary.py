@@ -1,4 +1,4 @@
-"""The one reduction: the same numbers as one sample at a time, seeds before trials, and every cell an Estimate again."""
+"""The one reduction: the numbers of one sample at a time, seeds before trials, and every cell an Estimate again."""
 
 import numpy as np
 import pytest

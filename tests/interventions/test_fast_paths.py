@@ -8,16 +8,16 @@ import torch
 from drawn_models import BUILDS, CHANGES, COVERED, D_HEAD, D_MODEL, N_HEADS, N_LAYERS, N_POS, built, drawn
 from transformer_lens import HookedTransformer
 
-from hyst_interp.comparison import gap
-from hyst_interp.comparison.pair_data import PairData
+from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.interventions import cached_sweep, chunk, references
 from hyst_interp.interventions.edit import Edit, Reference
-from hyst_interp.localization import displacement
-from hyst_interp.localization.slot_forward import graph_of, record
 from hyst_interp.model.plain_build import covers_model, refusal
 from hyst_interp.model.query_forward import query_logits
+from hyst_interp.questions.edges.edge_forward import graph_of, record
+from hyst_interp.questions.gap import measure as gap
+from hyst_interp.questions.information import off_distribution as displacement
 from hyst_interp.sites import Site, components, hook_resid
 from hyst_interp.tasks.trials import Trials
 

@@ -1,4 +1,4 @@
-"""The record of the question: where does content of one history suffice in the other, where is it needed, and what relaxes later?"""
+"""The record of the question: where does content of one history suffice in the other, and where is it needed?"""
 
 from hyst_interp.analysis.question import CommandRecord, Group, Need, Orders, Question, StageRecord
 

@@ -1,4 +1,4 @@
-"""The record of the question: is what a component carries its mean, or what depends on the prompt, and which estimator can tell?"""
+"""The record of the question: is it a mean, or information, and which estimator can tell?"""
 
 from hyst_interp.analysis.question import CommandRecord, Group, Orders, Question, StageRecord
 

@@ -1,4 +1,4 @@
-"""The record of the question: which cells of either network carry the answer, by activation patching, and where do heads look?"""
+"""The record of the question: which cells of either network carry the answer, and where do heads look?"""
 
 from hyst_interp.analysis.question import CommandRecord, Group, Orders, Question, StageRecord
 
