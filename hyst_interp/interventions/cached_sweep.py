@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from hyst_interp.interventions.continued import Continued, Group, values_for
 from hyst_interp.interventions.edit import Edit
 from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.network import BaseRun, Network
+from hyst_interp.interventions.resumed_forward import Group, ResumedForward, values_for
 from hyst_interp.interventions.sweep import Cell, sweep
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.model.plain_build import covers_model
@@ -57,7 +57,7 @@ def sweep_from(
     for group in _groups(base, cells):
         values = trials.take(group.trials)
         for members in _within(budget, group, base.network.cfg, base.resid[0].shape[1]):
-            logits = Continued(base, group, [cells[index] for index in members]).logits()
+            logits = ResumedForward(base, group, [cells[index] for index in members]).logits()
             for name, value in read(logits, values).items():
                 found[name][np.array(members)[:, None], group.trials[None]] = value
     return found

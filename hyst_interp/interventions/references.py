@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from hyst_interp.interventions.continued import Recorded, query_pass
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.install import capture
 from hyst_interp.interventions.network import BaseRun, Network
+from hyst_interp.interventions.resumed_forward import Recorded, query_pass
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
 from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import chunks

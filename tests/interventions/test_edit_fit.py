@@ -6,8 +6,8 @@ import torch
 
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
+from hyst_interp.interventions.cached_run import CachedRun
 from hyst_interp.interventions.cached_sweep import cached_sweep
-from hyst_interp.interventions.chunk import Chunk
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.fit import at_query, check_cells
 from hyst_interp.interventions.hooks import hooks_of
@@ -79,7 +79,7 @@ WAYS = {
     "run": lambda model, trials, one: run(model, torch.from_numpy(trials.tokens), [GOOD, one]),
     "sweep": lambda model, trials, one: sweep(model, trials, [[], [GOOD, one]]),
     "cached sweep": lambda model, trials, one: cached_sweep(model, trials, [[], [GOOD, one]]),
-    "chunk": lambda model, trials, one: Chunk(model, trials).sweep([[], [GOOD, one]]),
+    "chunk": lambda model, trials, one: CachedRun(model, trials).sweep([[], [GOOD, one]]),
     "displacements": lambda model, trials, one: displacements(model, trials, [[], [GOOD, one]]),
     "hooks": hooked,
 }

@@ -11,7 +11,8 @@ from transformer_lens import HookedTransformer
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
-from hyst_interp.interventions import cached_sweep, chunk, references
+from hyst_interp.interventions import cached_run as chunk
+from hyst_interp.interventions import cached_sweep, references
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.model.plain_build import covers_model, refusal
 from hyst_interp.model.query_forward import query_logits
@@ -119,8 +120,8 @@ def discrepancies(model: HookedTransformer, trials: Trials) -> dict[str, float]:
     runs = [own_run(model, tokens, [hook for edit in cell for hook in plain_hooks(model, edit)]) for cell in cells]
     own = np.stack([margins(logits, trials) for logits, _ in runs])
     compare("cached_sweep", cached_sweep.cached_sweep(model, trials, cells)["margin"], own)
-    whole = chunk.Chunk(model, trials)
-    compare("Chunk.sweep", whole.sweep([cells[1], cells[-1]])["margin"], own[[1, -1]])
+    whole = chunk.CachedRun(model, trials)
+    compare("CachedRun.sweep", whole.sweep([cells[1], cells[-1]])["margin"], own[[1, -1]])
     compare("behaviour", gap.behaviour(model, trials)["margin"], own[0])
     config = ModelConfig(d_model=D_MODEL, n_heads=N_HEADS, d_mlp=48)
     compare("query_logits", query_logits(config, model, tokens).detach(), runs[0][0])
@@ -148,7 +149,7 @@ def discrepancies(model: HookedTransformer, trials: Trials) -> dict[str, float]:
         adds = act if w_o is None else (act.double() @ w_o.double()).to(act.dtype)
         compare("means", means.written[c], adds[:, -1:].double().mean(0))
         compare("written_by", at_end[c], adds[:, -1:])
-        compare("Chunk.written", everywhere[c], adds)
+        compare("CachedRun.written", everywhere[c], adds)
     try:
         graph_of(model)
     except UserError:
@@ -207,11 +208,11 @@ def test_models_drawn_at_random(seven: Trials) -> None:
 @pytest.mark.parametrize(
     ("name", "paths"),
     [
-        ("scaled by layer", {"cached_sweep", "Chunk.sweep", "behaviour", "displacements", "means"}),
-        ("capped scores", {"cached_sweep", "Chunk.sweep", "behaviour", "displacements", "means"}),
-        ("sinks", {"cached_sweep", "Chunk.sweep", "behaviour", "displacements", "means"}),
-        ("bidirectional", {"cached_sweep", "Chunk.sweep", "behaviour"}),
-        ("local", {"cached_sweep", "Chunk.sweep", "behaviour"}),
+        ("scaled by layer", {"cached_sweep", "CachedRun.sweep", "behaviour", "displacements", "means"}),
+        ("capped scores", {"cached_sweep", "CachedRun.sweep", "behaviour", "displacements", "means"}),
+        ("sinks", {"cached_sweep", "CachedRun.sweep", "behaviour", "displacements", "means"}),
+        ("bidirectional", {"cached_sweep", "CachedRun.sweep", "behaviour"}),
+        ("local", {"cached_sweep", "CachedRun.sweep", "behaviour"}),
     ],
 )
 def test_where_the_predicate_is_overruled_the_numbers_are_wrong(

@@ -18,7 +18,7 @@ from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
-from hyst_interp.interventions.chunk import Chunk
+from hyst_interp.interventions.cached_run import CachedRun
 from hyst_interp.interventions.edit import Reference
 from hyst_interp.interventions.references import (
     Means,
@@ -54,7 +54,7 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
     for part in chunks(len(pair.trials)):
         trials = pair.trials.take(part)
-        runs = {branch: Chunk(model, trials) for branch, model in models.items()}
+        runs = {branch: CachedRun(model, trials) for branch, model in models.items()}
         for index, branch in enumerate(BRANCHES):
             table = _references(branch, averages, members)
             if "donor" in plan:

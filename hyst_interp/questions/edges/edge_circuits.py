@@ -182,7 +182,7 @@ def prune(model: Hooked, trials: Trials, found: Circuit) -> Circuit:
 
 
 Bench = list[tuple[Trials, Tape, Tape]]
-"""Chunk by chunk: the trials, their clean run, their corrupted run."""
+"""CachedRun by chunk: the trials, their clean run, their corrupted run."""
 
 
 def _bench(model: Hooked, trials: Trials) -> Bench:

@@ -9,8 +9,8 @@ import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config.schedule import BRANCHES
-from hyst_interp.interventions.continued import query_pass
 from hyst_interp.interventions.network import Network
+from hyst_interp.interventions.resumed_forward import query_pass
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import QUANTITIES, dataset, measure, strata

@@ -51,10 +51,10 @@ def query_pass(
     """
     base = Embedded(network, tokens)
     group = Group(0, "resid_pre", 0, np.arange(len(tokens)), [0])
-    return Continued(base, group, [[]]).logits(recorded)[0]
+    return ResumedForward(base, group, [[]]).logits(recorded)[0]
 
 
-class Continued:
+class ResumedForward:
     """Some cells of one group, from their first change to the logits; activations are [cell, trial, pos, …]."""
 
     def __init__(self, base: BaseRun, group: Group, cells: list[Cell]) -> None:

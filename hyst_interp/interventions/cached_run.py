@@ -21,7 +21,7 @@ from hyst_interp.sites import Component
 from hyst_interp.tasks.trials import Trials
 
 
-class Chunk:
+class CachedRun:
     """A network and as many trials as one forward pass takes (`readout.CHUNK`)."""
 
     def __init__(self, model: Hooked, trials: Trials) -> None:
