@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
 
 from hyst_interp.interventions.edit import Edit
 from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.network import BaseRun, Network
+from hyst_interp.interventions.observe import READOUT, Observer, Seen
 from hyst_interp.interventions.resumed_forward import Group, ResumedForward, values_for
 from hyst_interp.interventions.sweep import Cell, sweep
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.model.plain_build import covers_model
-from hyst_interp.readout import QUANTITIES, chunks, read
+from hyst_interp.readout import chunks
 from hyst_interp.tasks.trials import Trials
 
 BUDGET = 32 * 2**20
@@ -32,33 +32,39 @@ STEPS = ("resid_pre", "pattern", "result", "mlp_out")
 
 
 def cached_sweep(
-    model: Hooked, trials: Trials, cells: Sequence[Cell], corrupted: bool = False, budget: int = BUDGET
-) -> dict[str, Float[np.ndarray, "cell trial"]]:
+    model: Hooked,
+    trials: Trials,
+    cells: Sequence[Cell],
+    corrupted: bool = False,
+    budget: int = BUDGET,
+    observe: Observer = READOUT,
+) -> dict[str, np.ndarray]:
     """What `sweep` returns for the same cells, at a fraction of its cost; `budget` is working memory in bytes."""
     check_cells(model, cells, *trials.tokens.shape)
     source = trials.corrupted if corrupted else trials.tokens
     if source is None or not covers_model(model):
-        return sweep(model, trials, cells, corrupted)
-    found = {name: np.empty((len(cells), len(trials)), dtype=np.float32) for name in QUANTITIES}
+        return sweep(model, trials, cells, corrupted, observe)
+    parts = []
     network = Network(model)
     for part in chunks(len(trials)):
         base = BaseRun(network, torch.from_numpy(source[part]))
         here = [[edit.rows(part) for edit in cell] for cell in cells]
-        for name, value in sweep_from(base, trials.take(part), here, budget).items():
-            found[name][:, part] = value
-    return found
+        parts.append(sweep_from(base, trials.take(part), here, budget, observe))
+    return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
 
 
 def sweep_from(
-    base: BaseRun, trials: Trials, cells: Sequence[Cell], budget: int = BUDGET
-) -> dict[str, Float[np.ndarray, "cell trial"]]:
+    base: BaseRun, trials: Trials, cells: Sequence[Cell], budget: int = BUDGET, observe: Observer = READOUT
+) -> dict[str, np.ndarray]:
     """The sweep of one chunk whose base run is at hand; edits and trials are those of the chunk, and fit it (`fit`)."""
-    found = {name: np.repeat(value[None], len(cells), 0) for name, value in read(base.logits, trials).items()}
+    before = Seen(base.logits, base.resid[-1][:, -1])
+    undisturbed = observe.measure(before, before, trials)
+    found = {name: np.repeat(value[None], len(cells), 0) for name, value in undisturbed.items()}
     for group in _groups(base, cells):
         values = trials.take(group.trials)
         for members in _within(budget, group, base.network.cfg, base.resid[0].shape[1]):
-            logits = ResumedForward(base, group, [cells[index] for index in members]).logits()
-            for name, value in read(logits, values).items():
+            seen = ResumedForward(base, group, [cells[index] for index in members]).seen()
+            for name, value in observe.measure(seen, before.rows(group.trials), values).items():
                 found[name][np.array(members)[:, None], group.trials[None]] = value
     return found
 

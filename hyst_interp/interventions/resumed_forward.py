@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.interventions.network import BaseRun, Network, causal
+from hyst_interp.interventions.observe import Seen
 from hyst_interp.interventions.sweep import Cell
 from hyst_interp.sites import Component
 
@@ -51,7 +52,7 @@ def query_pass(
     """
     base = Embedded(network, tokens)
     group = Group(0, "resid_pre", 0, np.arange(len(tokens)), [0])
-    return ResumedForward(base, group, [[]]).logits(recorded)[0]
+    return ResumedForward(base, group, [[]]).seen(recorded).logits[0]
 
 
 class ResumedForward:
@@ -65,8 +66,8 @@ class ResumedForward:
         self.index = torch.from_numpy(group.trials).to(base.resid[0].device)
         self.cells = cells if self.all else [[of_trials(edit, group.trials) for edit in cell] for cell in cells]
 
-    def logits(self, recorded: Recorded | None = None) -> Float[torch.Tensor, "cell trial d_vocab"]:
-        """Logits at the query; `recorded` is filled with what the first cell's components hold there."""
+    def seen(self, recorded: Recorded | None = None) -> Seen:
+        """What stands at the query; `recorded` is filled with what the first cell's components hold there."""
         with torch.no_grad():
             group, last = self.group, self.network.n_layers - 1
             start = group.start
@@ -95,7 +96,7 @@ class ResumedForward:
                         recorded |= {} if out is None else {Component(layer): out[0, :, -1]}
                 resid = mid if out is None else mid + self._edited(out, layer, "mlp_out", at)
             final = self._edited(resid[:, :, -1:], last + 1, "resid_pre", self.n_pos - 1)
-            return self.network.logits(final[:, :, 0])
+            return Seen(self.network.logits(final[:, :, 0]), final[:, :, 0])
 
     def _cached(self, act: torch.Tensor, start: int) -> torch.Tensor:
         """Own copies of a cached activation from `start` on, one a cell."""

@@ -12,9 +12,11 @@ from jaxtyping import Float, Int
 from hyst_interp.interventions.edit import Edit
 from hyst_interp.interventions.fit import check_cells
 from hyst_interp.interventions.hooks import hooks_of
-from hyst_interp.interventions.install import installed
+from hyst_interp.interventions.install import capture, installed
+from hyst_interp.interventions.observe import READOUT, Observer, Seen
 from hyst_interp.model.hooked import Hooked, device_of
-from hyst_interp.readout import QUANTITIES, chunks, read
+from hyst_interp.readout import chunks
+from hyst_interp.sites import hook_resid
 from hyst_interp.tasks.trials import Trials
 
 Cell = Sequence[Edit]
@@ -34,9 +36,9 @@ def run(
 
 
 def sweep(
-    model: Hooked, trials: Trials, cells: Sequence[Cell], corrupted: bool = False
-) -> dict[str, Float[np.ndarray, "cell trial"]]:
-    """Every quantity of `readout.QUANTITIES` for every cell and trial.
+    model: Hooked, trials: Trials, cells: Sequence[Cell], corrupted: bool = False, observe: Observer = READOUT
+) -> dict[str, np.ndarray]:
+    """What `observe` sees of every cell and trial, [cell, trial, …]: by default `readout.QUANTITIES`.
 
     The prompts are the trials' own, or their twins' with `corrupted`; both answers are always the clean trial's.
     Raises UserError for an edit that does not fit model and trials, before anything is run.
@@ -45,11 +47,23 @@ def sweep(
     source = trials.corrupted if corrupted else trials.tokens
     if source is None:
         raise ValueError("these trials have no twin; make one with task.twin(trials, kind)")
-    found = {name: np.empty((len(cells), len(trials)), dtype=np.float32) for name in QUANTITIES}
+    parts = []
     for part in chunks(len(trials)):
         tokens, some = torch.from_numpy(source[part]), trials.take(part)
-        for index, cell in enumerate(cells):
-            values = read(run(model, tokens, [edit.rows(part) for edit in cell])[:, -1], some)
-            for name, value in values.items():
-                found[name][index, part] = value
-    return found
+        before = _seen(model, tokens, (), observe) if observe.compares else None
+        seen = (_seen(model, tokens, [edit.rows(part) for edit in cell], observe) for cell in cells)
+        measured = [observe.measure(one, before or one, some) for one in seen]
+        parts.append({name: np.stack([one[name] for one in measured]) for name in measured[0]})
+    return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+
+
+def _seen(model: Hooked, tokens: Int[torch.Tensor, "trial pos"], cell: Cell, observe: Observer) -> Seen:
+    """What stands at the query under a cell's edits, by the model's own forward."""
+    if not observe.compares:
+        return Seen(run(model, tokens, cell)[:, -1])
+    n_layers = model.cfg.n_layers
+    name = hook_resid(n_layers, n_layers)
+    hooks = [hook for edit in cell for hook in hooks_of(edit, model)]
+    with installed(model, hooks):
+        logits, kept = capture(model, tokens.to(device_of(model)), [name])
+    return Seen(logits[:, -1], kept[name][:, -1])

@@ -16,7 +16,7 @@ from hyst_interp.interventions.patching import hook_at
 from hyst_interp.interventions.references import edits_for, means, own_mean, query_only, stream_mean, written_by
 from hyst_interp.interventions.sweep import run, sweep
 from hyst_interp.model.build import initial_weights, model_from
-from hyst_interp.questions.information.off_distribution import displacements
+from hyst_interp.questions.information.off_distribution import off_distribution
 from hyst_interp.sites import Component, Site, components, hook_resid
 from hyst_interp.streams import Stream
 
@@ -80,7 +80,7 @@ WAYS = {
     "sweep": lambda model, trials, one: sweep(model, trials, [[], [GOOD, one]]),
     "cached sweep": lambda model, trials, one: cached_sweep(model, trials, [[], [GOOD, one]]),
     "chunk": lambda model, trials, one: CachedRun(model, trials).sweep([[], [GOOD, one]]),
-    "displacements": lambda model, trials, one: displacements(model, trials, [[], [GOOD, one]]),
+    "off_distribution": lambda model, trials, one: off_distribution(model, trials, [[], [GOOD, one]]),
     "hooks": hooked,
 }
 """Every way in which edits are run."""
@@ -159,7 +159,7 @@ def legal_edits() -> list[tuple[Edit, Edit]]:
     return found
 
 
-@pytest.mark.parametrize("way", [sweep, cached_sweep, displacements])
+@pytest.mark.parametrize("way", [sweep, cached_sweep, off_distribution])
 def test_what_fits_is_what_it_would_be_written_out(way, small_pair, trials):
     pairs = legal_edits()
     short, long = (way(small_pair.below, trials, [[], *([one[side]] for one in pairs)]) for side in (0, 1))
@@ -193,7 +193,7 @@ def test_nothing_is_run_before_everything_was_looked_at(small_pair, trials):
     seen: list[int] = []
     handle = small_pair.below.register_forward_pre_hook(lambda *given: seen.append(1))
     try:
-        for way in ("run", "sweep", "cached sweep", "displacements"):
+        for way in ("run", "sweep", "cached sweep", "off_distribution"):
             with pytest.raises(UserError):
                 WAYS[way](small_pair.below, trials, WRONG["width 1 by position"][0])
     finally:

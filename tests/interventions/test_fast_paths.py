@@ -11,8 +11,7 @@ from transformer_lens import HookedTransformer
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
-from hyst_interp.interventions import cached_run as chunk
-from hyst_interp.interventions import cached_sweep, references
+from hyst_interp.interventions import cached_run, cached_sweep, references
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.model.plain_build import covers_model, refusal
 from hyst_interp.model.query_forward import query_logits
@@ -22,7 +21,7 @@ from hyst_interp.questions.information import off_distribution as displacement
 from hyst_interp.sites import Site, components, hook_resid
 from hyst_interp.tasks.trials import Trials
 
-ROOMS = (cached_sweep, chunk, references, displacement, gap)
+ROOMS = (cached_sweep, cached_run, references, gap)
 """Where the predicate is asked."""
 
 
@@ -120,7 +119,7 @@ def discrepancies(model: HookedTransformer, trials: Trials) -> dict[str, float]:
     runs = [own_run(model, tokens, [hook for edit in cell for hook in plain_hooks(model, edit)]) for cell in cells]
     own = np.stack([margins(logits, trials) for logits, _ in runs])
     compare("cached_sweep", cached_sweep.cached_sweep(model, trials, cells)["margin"], own)
-    whole = chunk.CachedRun(model, trials)
+    whole = cached_run.CachedRun(model, trials)
     compare("CachedRun.sweep", whole.sweep([cells[1], cells[-1]])["margin"], own[[1, -1]])
     compare("behaviour", gap.behaviour(model, trials)["margin"], own[0])
     config = ModelConfig(d_model=D_MODEL, n_heads=N_HEADS, d_mlp=48)
@@ -132,9 +131,9 @@ def discrepancies(model: HookedTransformer, trials: Trials) -> dict[str, float]:
     ends = [own_run(model, tokens, [h for one in cell for h in plain_hooks(model, one)], [last]) for cell in at_query]
     before, after = ends[0][0].double().log_softmax(-1), torch.stack([end[0] for end in ends]).double().log_softmax(-1)
     streams = torch.stack([end[1][last][:, -1] for end in ends]).double()
-    moved = displacement.displacements(model, trials, at_query)
-    compare("displacements", moved["divergence"], (before.exp() * (before - after)).sum(-1))
-    compare("displacements", moved["stream_change"], (streams - streams[0]).norm(dim=-1) / streams[0].norm(dim=-1))
+    moved = displacement.off_distribution(model, trials, at_query)
+    compare("off_distribution", moved["divergence"], (before.exp() * (before - after)).sum(-1))
+    compare("off_distribution", moved["stream_change"], (streams - streams[0]).norm(dim=-1) / streams[0].norm(dim=-1))
 
     every = components(N_LAYERS, N_HEADS, not model.cfg.attn_only)
     _, acts = own_run(model, tokens, kept=[references.hook_of(c) for c in every])
@@ -208,9 +207,9 @@ def test_models_drawn_at_random(seven: Trials) -> None:
 @pytest.mark.parametrize(
     ("name", "paths"),
     [
-        ("scaled by layer", {"cached_sweep", "CachedRun.sweep", "behaviour", "displacements", "means"}),
-        ("capped scores", {"cached_sweep", "CachedRun.sweep", "behaviour", "displacements", "means"}),
-        ("sinks", {"cached_sweep", "CachedRun.sweep", "behaviour", "displacements", "means"}),
+        ("scaled by layer", {"cached_sweep", "CachedRun.sweep", "behaviour", "off_distribution", "means"}),
+        ("capped scores", {"cached_sweep", "CachedRun.sweep", "behaviour", "off_distribution", "means"}),
+        ("sinks", {"cached_sweep", "CachedRun.sweep", "behaviour", "off_distribution", "means"}),
         ("bidirectional", {"cached_sweep", "CachedRun.sweep", "behaviour"}),
         ("local", {"cached_sweep", "CachedRun.sweep", "behaviour"}),
     ],
@@ -235,4 +234,4 @@ def test_where_hooks_are_overlooked_the_numbers_are_wrong(
     for room in ROOMS:
         monkeypatch.setattr(room, "covers_model", lambda model: True)
     worst = discrepancies(model, seven)
-    assert min(worst["cached_sweep"], worst["behaviour"], worst["displacements"]) > 1e-3, worst
+    assert min(worst["cached_sweep"], worst["behaviour"], worst["off_distribution"]) > 1e-3, worst

@@ -24,9 +24,9 @@ import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
 from hyst_interp.config.schedule import BRANCHES
-from hyst_interp.interventions.cached_sweep import cached_sweep
+from hyst_interp.interventions.cached_run import CachedRun
 from hyst_interp.interventions.edit import Reference
-from hyst_interp.interventions.install import capture
+from hyst_interp.interventions.observe import READOUT, both
 from hyst_interp.interventions.references import (
     Means,
     edits_for,
@@ -34,13 +34,11 @@ from hyst_interp.interventions.references import (
     own_mean,
     query_only,
     stream_mean,
-    written_by,
 )
-from hyst_interp.model.hooked import Hooked, device_of
-from hyst_interp.questions.information.off_distribution import DISTANCES, displacements, divergence
+from hyst_interp.model.hooked import Hooked
+from hyst_interp.questions.information.off_distribution import DISTANCE, DISTANCES, divergence
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component
-from hyst_interp.tasks.trials import Trials
 
 PARTS = ("whole", "mean", "information")
 """What of the other history is moved."""
@@ -48,6 +46,8 @@ MEANS = ("own-mean", "other-mean", "pooled-mean", "anchor-mean")
 """Means that a component is replaced by."""
 REPLACEMENTS = (*PARTS, *MEANS)
 
+SEEN = both(READOUT, DISTANCE)
+"""What is looked at in every run: the readout, and how far it leads."""
 Table = dict[str, dict[Component, Reference]]
 """Replacement → component → what is put in."""
 
@@ -71,9 +71,8 @@ def information(pair: PairData, components: str = "each,heads,mlps,all") -> xr.D
         components = "each,heads"
     sets = pair.sets(components)
     members = frozenset(c for one in sets for c in one.members)
-    averages = {"below": means(pair.below, pair.inputs, members), "above": means(pair.above, pair.inputs, members)}
-    if pair.anchor is not None:
-        averages["anchor"] = means(pair.anchor, pair.inputs, members)
+    networks = {**_models(pair), **({} if pair.anchor is None else {"anchor": pair.anchor})}
+    averages = {name: means(model, pair.inputs, members, at_query=True) for name, model in networks.items()}
     names = [name for name in REPLACEMENTS if name != "anchor-mean" or pair.anchor is not None]
     before_shape = (len(BRANCHES), len(pair.trials))
     shape = (len(names), len(sets), *before_shape)
@@ -82,17 +81,18 @@ def information(pair: PairData, components: str = "each,heads,mlps,all") -> xr.D
     where = query_only(pair.trials.tokens.shape[1])
     for part in chunks(len(pair.trials)):
         trials = pair.trials.take(part)
-        written = {branch: _written(model, trials, members) for branch, model in _models(pair).items()}
-        logits = {branch: _logits(model, trials) for branch, model in _models(pair).items()}
+        runs = {branch: CachedRun(model, trials) for branch, model in _models(pair).items()}
+        written = {branch: one.written(members, at_query=True) for branch, one in runs.items()}
+        logits = {branch: one.seen().logits for branch, one in runs.items()}
         for index, branch in enumerate(BRANCHES):
-            model, other = _models(pair)[branch], BRANCHES[1 - index]
+            other = BRANCHES[1 - index]
             table = replacements(branch, written, averages)
             cells = [edits_for(one.members, table[name], where) for name in names for one in sets]
-            found = cached_sweep(model, trials, [[], *cells])  # before and after by the same operations
+            found = runs[branch].sweep([[], *cells], SEEN)  # before and after by the same operations
             mass = found["p_contextual"] + found["p_fixed"]
             before["margin"][index, part], before["answer_mass"][index, part] = found["margin"][0], mass[0]
             before["divergence_between"][index, part] = divergence(logits[branch], logits[other]).numpy()
-            far = displacements(model, trials, cells)
+            far = {name: found[name][1:] for name in DISTANCES}
             for name, values in {"margin_after": found["margin"][1:], "answer_mass_after": mass[1:], **far}.items():
                 after[name][:, :, index, part] = values.reshape(len(names), len(sets), len(trials))
     return _dataset(before, after, names, [one.name for one in sets], len(pair.inputs))
@@ -126,14 +126,6 @@ def replacements(
 
 def _models(pair: PairData) -> dict[str, Hooked]:
     return {"below": pair.below, "above": pair.above}
-
-
-def _written(model: Hooked, trials: Trials, members: frozenset[Component]) -> dict[Component, torch.Tensor]:
-    return written_by(model, torch.from_numpy(trials.tokens), members, at_query=True)
-
-
-def _logits(model: Hooked, trials: Trials) -> torch.Tensor:
-    return capture(model, torch.from_numpy(trials.tokens).to(device_of(model)), [])[0][:, -1]
 
 
 def _donor(values: torch.Tensor) -> Reference:

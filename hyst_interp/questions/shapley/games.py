@@ -24,19 +24,16 @@ from functools import total_ordering
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import torch
 import xarray as xr
 from jaxtyping import Float
 
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.errors import UserError
-from hyst_interp.interventions.cached_sweep import cached_sweep
+from hyst_interp.interventions.cached_run import CachedRun
 from hyst_interp.interventions.edit import Reference
-from hyst_interp.interventions.references import Means, edits_for, means, own_mean, query_only, written_by
-from hyst_interp.model.hooked import Hooked
+from hyst_interp.interventions.references import Means, edits_for, means, own_mean, query_only
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component, components
-from hyst_interp.tasks.trials import Trials
 
 AT_ONCE = 1024
 """Coalitions that one sweep takes; its results are 28 bytes a coalition and trial."""
@@ -109,17 +106,17 @@ class DonorGame:
 
     def measure(self, coalitions: Sequence[Coalition], part: slice) -> Measured:
         """The hybrids' margins; the members of a coalition have to be players."""
-        pair, trials = self.pair, self.pair.trials.take(part)
-        members = _components(self.players)
+        trials, members = self.pair.trials.take(part), _components(self.players)
         value, mass = (np.empty((len(coalitions), len(trials))) for _ in range(2))
-        for host, other, is_below in ((pair.below, pair.above, True), (pair.above, pair.below, False)):
+        below, above = (CachedRun(model, trials) for model in (self.pair.below, self.pair.above))
+        for host, other, is_below in ((below, above, True), (above, below, False)):
             here = [i for i, one in enumerate(coalitions) if (EVERYTHING_ELSE in one) == is_below]
             if not here:
                 continue
             replaced = [members - coalitions[i] if is_below else _components(coalitions[i]) for i in here]
-            written = written_by(other, torch.from_numpy(trials.tokens), members, at_query=True)
+            written = other.written(members, at_query=True)
             references = {c: Reference(one, per_trial=True, frame="stream") for c, one in written.items()}
-            value[here], mass[here] = _margins(host, trials, replaced, references)
+            value[here], mass[here] = _margins(host, replaced, references)
         return Measured(value, mass)
 
 
@@ -145,7 +142,7 @@ class OwnMeanGame:
         sides = ((self.pair.below, self.below, 1), (self.pair.above, self.above, -1))
         for model, averages, sign in sides:
             references = {c: own_mean(c, averages) for c in members}
-            margins, masses = _margins(model, trials, [frozenset(), *sets], references)
+            margins, masses = _margins(CachedRun(model, trials), [frozenset(), *sets], references)
             value += sign * (margins[0] - margins[1:])
             mass += masses[1:] / 2
         return Measured(value, mass)
@@ -167,7 +164,7 @@ def own_mean_game(pair: PairData, members: Iterable[Component] | None = None) ->
         UserError: networks of different shapes; a member that they do not have.
     """
     players = _members(pair, members)
-    below, above = (means(model, pair.inputs, players) for model in (pair.below, pair.above))
+    below, above = (means(model, pair.inputs, players, at_query=True) for model in (pair.below, pair.above))
     return OwnMeanGame(pair, players, below, above)
 
 
@@ -267,13 +264,13 @@ def _components(players: Iterable[Player]) -> frozenset[Component]:
 
 
 def _margins(
-    model: Hooked, trials: Trials, sets: Sequence[frozenset[Component]], references: dict[Component, Reference]
+    network: CachedRun, sets: Sequence[frozenset[Component]], references: dict[Component, Reference]
 ) -> tuple[Float[np.ndarray, "set trial"], Float[np.ndarray, "set trial"]]:
     """Margin and answer mass with each set replaced at the query."""
-    where = query_only(trials.tokens.shape[1])
-    margin, mass = (np.empty((len(sets), len(trials))) for _ in range(2))
+    where = query_only(network.trials.tokens.shape[1])
+    margin, mass = (np.empty((len(sets), len(network.trials))) for _ in range(2))
     for part in chunks(len(sets), AT_ONCE):
-        found = cached_sweep(model, trials, [edits_for(one, references, where) for one in sets[part]])
+        found = network.sweep([edits_for(one, references, where) for one in sets[part]])
         margin[part] = found["margin"]
         mass[part] = found["p_contextual"].astype(np.float64) + found["p_fixed"]
     return margin, mass

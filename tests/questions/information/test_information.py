@@ -11,14 +11,14 @@ from edge_models import linear, noisy, what_sources_write
 
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.errors import UserError
+from hyst_interp.interventions import cached_sweep as cached
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.references import query_only
 from hyst_interp.questions.attenuation import measure as attenuating
 from hyst_interp.questions.attenuation.measure import attenuation
-from hyst_interp.questions.information import off_distribution as displacement
 from hyst_interp.questions.information import summary as information_rows
 from hyst_interp.questions.information.measure import MEANS, PARTS, information
-from hyst_interp.questions.information.off_distribution import displacements, divergence
+from hyst_interp.questions.information.off_distribution import divergence, off_distribution
 from hyst_interp.questions.information.summary import (
     DIVERGENCE,
     ESTIMATORS,
@@ -249,9 +249,9 @@ def test_distances_continued_from_a_recorded_pass_equal_plain_runs(small_setup, 
     trials = evaluation_trials(small_setup, 9)
     cells = some_cells(model, 9, query_only(7))
     cells = cells[:3] if attention_only else cells
-    fast = displacements(model, trials, cells)
-    monkeypatch.setattr(displacement, "covers_model", lambda model: False)
-    plain = displacements(model, trials, cells)
+    fast = off_distribution(model, trials, cells)
+    monkeypatch.setattr(cached, "covers_model", lambda model: False)
+    plain = off_distribution(model, trials, cells)
     for name, values in fast.items():
         assert (values[0] == 0).all()
         assert (values[1:] > 1e-4).all()
@@ -261,9 +261,9 @@ def test_distances_continued_from_a_recorded_pass_equal_plain_runs(small_setup, 
 def test_chunks_do_not_change_the_distances(small_setup, monkeypatch):
     model, trials = noisy(), evaluation_trials(small_setup, 9)
     cells = some_cells(model, 9, query_only(7))
-    whole = displacements(model, trials, cells)
-    monkeypatch.setattr(displacement, "chunks", lambda n: chunks(n, 4))
-    for name, values in displacements(model, trials, cells).items():
+    whole = off_distribution(model, trials, cells)
+    monkeypatch.setattr(cached, "chunks", lambda n: chunks(n, 4))
+    for name, values in off_distribution(model, trials, cells).items():
         np.testing.assert_allclose(values, whole[name], rtol=1e-4, atol=1e-6)
 
 
@@ -272,7 +272,7 @@ def test_the_query_is_the_only_position_replaced(small_setup):
     model, trials = noisy(), evaluation_trials(small_setup, 5)
     reference = Reference(torch.ones(32), False)
     everywhere, query = (
-        displacements(model, trials, [[Edit(Site("mlp_out", 0), reference, 1.0, where)]])["stream_change"]
+        off_distribution(model, trials, [[Edit(Site("mlp_out", 0), reference, 1.0, where)]])["stream_change"]
         for where in (None, query_only(7))
     )
     assert (np.abs(everywhere - query) > 1e-4).all()
