@@ -27,7 +27,7 @@ from hyst_interp.history.state import TrainingState
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.study.execute import process_pool
 from hyst_interp.study.reproduce import reproduce
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = ROOT / "checkpoints" / "seed-0" / "order-0"
@@ -65,7 +65,8 @@ def measured(quick: bool) -> dict[str, Any]:
     below, above = (fresh(ORDER / branch) for branch in ("below", "above"))
     anchors = [fresh(ROOT / "checkpoints" / f"seed-{seed}" / "anchor") for seed in (0, 1)]
     setup, pairs = below.setup, 2 if quick else 5
-    trials = task_of(setup).twin(evaluation_trials(setup, 64 if quick else 512), "value")
+    task = task_of(setup)
+    trials = task.twin(evaluation_trials(task, 64 if quick else 512), "value")
     updates = 5 if quick else 100
     plainly = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
     with (

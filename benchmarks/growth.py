@@ -18,7 +18,6 @@ from hyst_interp.config import SetUp
 from hyst_interp.history.state import TrainingState, initial_state
 from hyst_interp.interventions.patching import patching_map
 from hyst_interp.questions.attenuation.measure import attenuation
-from hyst_interp.tasks.recall import task_of
 
 MEMORY = """
 import json, resource, sys, time
@@ -33,7 +32,7 @@ else:
     from hyst_interp.interventions.patching import patching_map
     from hyst_interp.analysis.pair_data import evaluation_trials
     task = found.below.task
-    trials = task.twin(evaluation_trials(found.below.manifest.setup, {sweep}), "value")
+    trials = task.twin(evaluation_trials(found.below.task, {sweep}), "value")
     patching_map(found.data.below, trials, "result", axis="position")
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 print(json.dumps({{"seconds": time.perf_counter() - start, "peak_bytes": peak}}))
@@ -42,9 +41,9 @@ print(json.dumps({{"seconds": time.perf_counter() - start, "peak_bytes": peak}})
 
 def trials(below: TrainingState, above: TrainingState, numbers: tuple[int, ...]) -> list[dict[str, Any]]:
     """Seconds of the whole default table of `attenuate` (three references) on more and more trials."""
-    setup, rows = below.setup, []
+    task, rows = below.task, []
     for number in numbers:
-        data = PairData(below.model(), above.model(), evaluation_trials(setup, number), mean_inputs(setup, 4096))
+        data = PairData(below.model(), above.model(), evaluation_trials(task, number), mean_inputs(task, 4096), task)
         plan = {reference: data.sets("each,heads,mlps,all") for reference in ("own-mean", "pooled-mean", "donor")}
         seconds, _ = timed(lambda data=data, plan=plan: attenuation(data, plan))
         rows.append({"trials": number, "seconds": seconds, "microseconds_a_trial": 1e6 * seconds / number})
@@ -62,8 +61,8 @@ def layers(setup: SetUp, numbers: tuple[int, ...], n_trials: int) -> list[dict[s
             model=setup.model.model_copy(update={"n_layers": number}),
             training=setup.training,
         )
-        some = task_of(deep).twin(evaluation_trials(deep, n_trials), "value")
-        model = initial_state(deep).model()
+        state = initial_state(deep)
+        some, model = state.task.twin(evaluation_trials(state.task, n_trials), "value"), state.model()
         seconds, _ = timed(lambda model=model, some=some: patching_map(model, some, "result", axis="position"))
         rows.append({"layers": number, "cells": number * setup.model.n_heads * setup.task.n_ctx, "seconds": seconds})
     return rows

@@ -12,14 +12,13 @@ from hyst_interp.history.schedule import Schedule
 from hyst_interp.history.state import TrainingState
 from hyst_interp.model.build import HookedTransformer
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
 from hyst_interp.tasks.trials import Trials
 
 
 def train(state: TrainingState, steps: Schedule) -> HookedTransformer:
     """A straightforward training loop: the whole forward, the loss at the query, a fresh AdamW."""
     setup, config = state.setup, state.setup.training.optimizer
-    task, stream = task_of(setup), Stream(steps.role, setup.seed, state.order)
+    task, stream = state.task, Stream(steps.role, setup.seed, state.order)
     model = state.model().train()
     optimizer = torch.optim.AdamW(
         model.parameters(),

@@ -35,7 +35,7 @@ from hyst_interp.storage.checkpoint import load
 from hyst_interp.streams import Stream
 from hyst_interp.study.plan import Stage, plan
 from hyst_interp.study.stages import run_stage
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 TOLERANCE = 1e-4
 TRAINED = 0.02

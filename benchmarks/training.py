@@ -24,7 +24,7 @@ TOLERANCE = 1e-3
 
 def margins(state: TrainingState, weights: Weights) -> np.ndarray:
     """Margins on evaluation trials of a network of the state's shape."""
-    return measured_weights(state.setup, weights, evaluation_trials(state.setup, 512))["margin"]
+    return measured_weights(state.setup, weights, evaluation_trials(state.task, 512))["margin"]
 
 
 def work(state: TrainingState, updates: int) -> TrainingState:

@@ -15,8 +15,6 @@ SITES = ("resid_pre", "result", "mlp_out", "pattern")
 """Sites of activation patching."""
 REFERENCES = ("own-mean", "pooled-mean", "donor", "anchor-mean")
 """What a component's output can be replaced by."""
-ROLES = ("queried key", "its value", "other keys", "other values", "query")
-"""Parts that positions play in a recall prompt, in reading order."""
 
 _COMPONENT = re.compile(r"L(\d+)(?:H(\d+)|MLP)")
 

@@ -34,6 +34,7 @@ from hyst_interp.history.schedule import hold_schedule, paired_schedules  # noqa
 from hyst_interp.history.state import TrainingState, fork, initial_state  # noqa: E402
 from hyst_interp.study.execute import InProcess  # noqa: E402
 from hyst_interp.study.reproduce import reproduce  # noqa: E402
+from hyst_interp.tasks.registry import task_of  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -90,8 +91,9 @@ def small_pair(small_setup: SetUp, small_anchor: TrainingState, small_branches: 
     return PairData(
         small_branches["below"].model(),
         small_branches["above"].model(),
-        evaluation_trials(small_setup, 192),
-        mean_inputs(small_setup, 512),
+        evaluation_trials(task_of(small_setup), 192),
+        mean_inputs(task_of(small_setup), 512),
+        task_of(small_setup),
         small_anchor.model(),
     )
 

@@ -12,7 +12,7 @@ from hyst_interp.config import ModelConfig, SetUp
 from hyst_interp.model.build import initial_weights, model_from
 from hyst_interp.questions.edges.graph import Edge
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 
@@ -53,7 +53,8 @@ def linear(n_layers: int = 2) -> HookedTransformer:
 
 def twins_of(setup: SetUp, n: int = 7, kind: str = "value") -> Trials:
     """As many trials as a prompt has positions, so that a mix-up of axes does not fail by its shape."""
-    return task_of(setup).twin(evaluation_trials(setup, n), kind)
+    task = task_of(setup)
+    return task.twin(evaluation_trials(task, n), kind)
 
 
 def what_sources_write(model: HookedTransformer, tokens: np.ndarray) -> dict[str, torch.Tensor]:

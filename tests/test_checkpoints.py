@@ -19,7 +19,7 @@ from hyst_interp.model.build import HookedTransformer
 from hyst_interp.storage.checkpoint import load
 from hyst_interp.storage.manifest import MANIFEST, read_manifest
 from hyst_interp.storage.run import Run
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 ROOT = Path(__file__).parent.parent / "checkpoints"
@@ -87,7 +87,7 @@ def test_one_branch_made_again_from_its_anchor() -> None:
 def test_order_0_of_every_shipped_seed_by_plain_loops(seed: int) -> None:
     setup = load(ROOT / f"seed-{seed}" / "anchor").manifest.setup
     models = {b: load(ROOT / f"seed-{seed}" / "order-0" / b).model() for b in ("below", "above")}
-    trials = evaluation_trials(setup, STUDY.behaviour.headline_trials)
+    trials = evaluation_trials(task_of(setup), STUDY.behaviour.headline_trials)
     shipped = results("behaviour")["margin"].sel(seed=seed, order=0, hold=0)
     found = {b: margins(model, trials) for b, model in models.items()}
     for branch, values in found.items():
@@ -106,14 +106,14 @@ def test_later_holds_of_the_first_seed_by_plain_loops(hold: int) -> None:
     shipped = results("behaviour")["margin"].sel(seed=seed, order=0, hold=hold)
     for branch in ("below", "above"):
         checkpoint = load(ROOT / f"seed-{seed}" / "order-0" / branch / f"hold-{hold:03d}")
-        trials = evaluation_trials(checkpoint.manifest.setup, STUDY.behaviour.headline_trials)
+        trials = evaluation_trials(checkpoint.task, STUDY.behaviour.headline_trials)
         values = margins(checkpoint.model(), trials)
         np.testing.assert_allclose(values, shipped.sel(branch=branch).values, atol=2e-4)
 
 
 def _heads_by_own_means(seed: int, setup, models: dict, trials: Trials) -> None:
     """Own means of all heads at the query, by TransformerLens's cache and hooks."""
-    inputs = mean_inputs(setup, STUDY.attenuation.means_trials)
+    inputs = mean_inputs(task_of(setup), STUDY.attenuation.means_trials)
     shipped = results("attenuation-heads").isel(row=0).sel(seed=seed, order=0)
     for branch, model in models.items():
         names = [f"blocks.{layer}.attn.hook_z" for layer in range(model.cfg.n_layers)]

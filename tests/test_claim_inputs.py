@@ -7,7 +7,7 @@ import xarray as xr
 from hyst_interp.analysis.maps import maps, select
 from hyst_interp.claim_inputs import evidence
 from hyst_interp.questions.similarity.comparisons import between, gains, other_seeds, siblings
-from hyst_interp.sites import ROLES
+from hyst_interp.tasks.recall import ROLES
 
 SEEDS, ORDERS, MAPPED, TRIALS, HOLDS = (8, 3), 3, 2, 6, (0, 25, 100)
 TAU = np.array([np.nan, 0.0, 1.0, 2.0, 3.0])

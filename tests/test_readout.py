@@ -8,13 +8,14 @@ import torch
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.readout import CHUNK, QUANTITIES, chunks, dataset, measure, read, strata
+from hyst_interp.tasks.registry import task_of
 
 TOLERANCE = {"rtol": 0, "atol": 2e-6}
 
 
 @pytest.fixture(scope="module")
 def trials(small_setup):
-    return evaluation_trials(small_setup, 40, conflict=False)
+    return evaluation_trials(task_of(small_setup), 40, conflict=False)
 
 
 def some_logits(n: int, d_vocab: int, seed: int = 0) -> torch.Tensor:
@@ -92,7 +93,7 @@ def test_chunks_cover_every_trial_once_in_order(n, size):
 
 def test_measure_reads_chunk_by_chunk_and_fewer_trials_are_a_prefix(small_setup):
     n = CHUNK + 30
-    many = evaluation_trials(small_setup, n)
+    many = evaluation_trials(task_of(small_setup), n)
     weights = some_logits(small_setup.task.d_vocab, small_setup.task.d_vocab, 1)
     sizes = []
 

@@ -16,6 +16,7 @@ from hyst_interp.history.convergence import evaluate
 from hyst_interp.history.schedule import hold_schedule
 from hyst_interp.history.state import fork, initial_state
 from hyst_interp.streams import ROLES, Stream
+from hyst_interp.tasks.registry import task_of
 
 NAMES = st.builds(Stream, st.sampled_from(ROLES), st.integers(0, 10**9), st.one_of(st.none(), st.integers(0, 10**4)))
 BLOCKS = st.integers(0, 2**40)
@@ -86,7 +87,7 @@ def test_the_global_generators_are_neither_written_nor_read(small_setup):
         before = global_states()
         state = advance(initial_state(small_setup), hold_schedule(3, 0.5))
         branch = advance(fork(state, "below", 0), hold_schedule(2, 0.5))
-        found = evaluate(branch, evaluation_trials(small_setup, 40))
+        found = evaluate(branch, evaluation_trials(task_of(small_setup), 40))
         assert global_states() == before
         return branch.hash(), found.margin
 

@@ -92,12 +92,13 @@ class Histories:
     @cached_property
     def data(self) -> PairData:
         """Both networks, the trials, and the inputs behind means: what the questions work on."""
-        setup = self.below.manifest.setup
+        task = self.below.task
         return PairData(
             self.below.model(),
             self.above.model(),
-            evaluation_trials(setup, self.n_trials, self.seed),
-            mean_inputs(setup, AttenuationConfig().means_trials, self.seed),  # type: ignore[call-arg]
+            evaluation_trials(task, self.n_trials, self.seed),
+            mean_inputs(task, AttenuationConfig().means_trials, self.seed),  # type: ignore[call-arg]
+            task,
             None if self.anchor is None else self.anchor.model(),
         )
 

@@ -1,13 +1,15 @@
 """Mean maps of both histories and their difference, over data orders and seeds, ready to be drawn."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 import xarray as xr
 
 from hyst_interp.config.schedule import BRANCHES
-from hyst_interp.sites import ROLES
+from hyst_interp.interventions.patching import unchanged_by
+from hyst_interp.tasks.recall import UNCHANGED
 
 
 def history_maps(found: xr.Dataset, seeds: Sequence[int]) -> list[xr.DataArray]:
@@ -36,48 +38,59 @@ def mean_map(effects: xr.Dataset) -> xr.DataArray:
     return mean.assign_attrs(effects.attrs)
 
 
-def free_cells(site: str, twin: str, axis: str, array: xr.DataArray) -> xr.DataArray:
+def free_cells(attrs: Mapping, array: xr.DataArray) -> xr.DataArray:
     """A mask over a map's cells: False where the value is fixed by construction or cut off by causality.
 
     Left out: the layer-0 residual stream (the prompt itself), the final residual stream (only the query is read, and
-    it gives the donor's logits), last-layer components away from the query, and roles and positions before the first
-    changed token: the first position is a key, so no value twin changes it, and its attention pattern never varies.
+    it gives the donor's logits), last-layer components away from the query (the last place), the first position's
+    attention pattern (it never varies), and places before the first changed token, which the map's own task named.
     """
-    place = "role" if axis == "role" else "pos"
+    unchanged = _unchanged(attrs, array)
+    return _free(attrs["site"], unchanged, array)
+
+
+def _unchanged(attrs: Mapping, array: xr.DataArray) -> tuple[str, ...]:
+    """Places before the first changed token. Maps that do not say so were stored when there was one task, recall."""
+    twin, axis = attrs["twin"], attrs["axis"]
+    text = attrs.get(unchanged_by(twin))
+    if text is not None:
+        return tuple(json.loads(text))
+    roles, labels = UNCHANGED.get(twin, ((), ()))
+    if axis == "role":
+        return roles
+    return tuple(array["pos"].values[:-1].tolist()) if labels is None else labels
+
+
+def _free(site: str, unchanged: tuple[str, ...], array: xr.DataArray) -> xr.DataArray:
+    place = "role" if "role" in array.dims else "pos"
     n_rows = array.sizes["layer"]
+    layer, places = array["layer"], array[place]
     free = xr.ones_like(array, dtype=bool)
-    layer = array["layer"]
-    query = array[place] == ("query" if axis == "role" else "q")
     if site == "resid_pre":
         free = free & (layer != 0) & (layer != n_rows - 1)
     else:
-        free = free & ((layer != n_rows - 1) | query)
-    if axis == "role" and twin in ("value", "query"):
-        before = ROLES[: ROLES.index("its value")] if twin == "value" else [r for r in ROLES if r != "query"]
-        return free & ~array[place].isin(list(before))
-    if axis == "position" and twin == "query":
-        return free & query
-    if axis == "position" and (twin == "value" or site == "pattern"):
-        return free & (array[place] != array[place][0])
-    return free
+        free = free & ((layer != n_rows - 1) | (places == places[-1]))
+    if site == "pattern" and place == "pos":
+        free = free & (places != places[0])
+    return free & ~places.isin(list(unchanged))
 
 
 def flat(maps: list[xr.DataArray]) -> np.ndarray:
     """The free cells of one or several maps (one a twin, say) as one vector."""
     parts = []
-    for one in maps:
-        labels = tuple(tuple(one[dim].values.tolist()) for dim in one.dims)
-        dims = tuple(str(dim) for dim in one.dims)
-        parts.append(one.values[_mask(one.attrs["site"], one.attrs["twin"], one.attrs["axis"], dims, labels)])
+    for effect in maps:
+        labels = tuple(tuple(effect[dim].values.tolist()) for dim in effect.dims)
+        dims = tuple(str(dim) for dim in effect.dims)
+        parts.append(effect.values[_mask(effect.attrs["site"], _unchanged(effect.attrs, effect), dims, labels)])
     return np.concatenate(parts)
 
 
 @lru_cache(maxsize=64)
-def _mask(site: str, twin: str, axis: str, dims: tuple[str, ...], labels: tuple[tuple, ...]) -> np.ndarray:
+def _mask(site: str, unchanged: tuple[str, ...], dims: tuple[str, ...], labels: tuple[tuple, ...]) -> np.ndarray:
     """`free_cells` as a plain array: it depends on labels alone, and many seeds ask for it thousands of times."""
-    shape = tuple(len(one) for one in labels)
-    blank = xr.DataArray(np.zeros(shape), {dim: list(one) for dim, one in zip(dims, labels, strict=True)}, dims)
-    return free_cells(site, twin, axis, blank).transpose(*dims).values
+    shape = tuple(len(names) for names in labels)
+    blank = xr.DataArray(np.zeros(shape), {dim: list(names) for dim, names in zip(dims, labels, strict=True)}, dims)
+    return _free(site, unchanged, blank).transpose(*dims).values
 
 
 def select(found: xr.Dataset, seed: int, branch: str, order: int | None = None) -> list[xr.Dataset]:

@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 
-from hyst_interp.config import SetUp
 from hyst_interp.errors import UserError, refuse_unknown
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.sites import ComponentSet, parse_sets
-from hyst_interp.storage.checkpoint import Checkpoint
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.protocol import Task
 from hyst_interp.tasks.trials import Trials
-from hyst_interp.tasks.twins import TWINS
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,8 @@ class PairData:
     """Conflict trials, the same for both."""
     inputs: Trials
     """Trials of the input distribution, disjoint from `trials`."""
+    task: Task
+    """What both were trained on, and what `trials` ask."""
     anchor: Hooked | None = None
     """The common ancestor, for anchor means."""
 
@@ -32,23 +31,22 @@ class PairData:
         return parse_sets(text, cfg.n_layers, cfg.n_heads, not cfg.attn_only)
 
 
-def evaluation_trials(setup: SetUp, n: int, seed: int | None = None, conflict: bool = True) -> Trials:
-    """The first `n` evaluation trials; by default of the training seed's own stream, so that studies can be redone."""
-    return task_of(setup).trials(Stream("evaluation", setup.seed if seed is None else seed), n, conflict)
+def evaluation_trials(task: Task, n: int, seed: int | None = None, conflict: bool = True) -> Trials:
+    """The first `n` evaluation trials; by default of the task's own seed, so that studies can be redone."""
+    return task.trials(Stream("evaluation", task.seed if seed is None else seed), n, conflict)
 
 
-def mean_inputs(setup: SetUp, n: int, seed: int | None = None) -> Trials:
+def mean_inputs(task: Task, n: int, seed: int | None = None) -> Trials:
     """The first `n` trials of the input distribution for means, from a stream of their own."""
-    return task_of(setup).trials(Stream("means", setup.seed if seed is None else seed), n, conflict=False)
+    return task.trials(Stream("means", task.seed if seed is None else seed), n, conflict=False)
 
 
-def twin_trials(checkpoint: Checkpoint, twin: str, trials: int, seed: int | None) -> Trials:
-    """Conflict trials with a twin, from a checkpoint's task; UserError for an unknown twin, or fewer than 2 trials."""
-    refuse_unknown("twin", twin, tuple(TWINS))
+def twin_trials(task: Task, twin: str, trials: int, seed: int | None) -> Trials:
+    """Conflict trials with a twin; UserError for one that the task cannot make, or fewer than 2 trials."""
+    refuse_unknown("twin", twin, task.twins)
     if trials < 2:
         raise UserError(f"trials is {trials}; use at least 2.")
-    setup = checkpoint.manifest.setup
-    return task_of(setup).twin(evaluation_trials(setup, trials, seed), twin)
+    return task.twin(evaluation_trials(task, trials, seed), twin)
 
 
 def refuse_other_shapes(pair: PairData) -> None:

@@ -13,7 +13,8 @@ from hyst_interp.config.study import setup_of
 from hyst_interp.storage.checkpoint import Checkpoint, load
 from hyst_interp.storage.run import Run
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import AssociativeRecall, task_of
+from hyst_interp.tasks.protocol import Task
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 
@@ -33,7 +34,7 @@ class StageInputs:
         return setup_of(self.study, self.seed)
 
     @property
-    def task(self) -> AssociativeRecall:
+    def task(self) -> Task:
         """The task that the seed is trained on."""
         return task_of(self.setup)
 
@@ -44,7 +45,7 @@ class StageInputs:
 
     def trials(self, n: int) -> Trials:
         """The first `n` evaluation trials of the seed."""
-        return evaluation_trials(self.setup, n)
+        return evaluation_trials(self.task, n)
 
     def anchor(self) -> Checkpoint:
         """The common ancestor of both branches."""
@@ -60,6 +61,7 @@ class StageInputs:
             self.branch("below", hold).model(),
             self.branch("above", hold).model(),
             self.trials(trials),
-            mean_inputs(self.setup, self.study.attenuation.means_trials),
+            mean_inputs(self.task, self.study.attenuation.means_trials),
+            self.task,
             self.anchor().model(),
         )

@@ -36,7 +36,7 @@ def trials(
 
     from hyst_interp.storage.trials_file import write_trials
     from hyst_interp.streams import Stream
-    from hyst_interp.tasks.recall import task_of
+    from hyst_interp.tasks.registry import task_of
 
     # As comparison's evaluation_trials draws them, without its tensor library.
     stream = Stream("evaluation", manifest.setup.seed if seed is None else seed)

@@ -120,10 +120,8 @@ def explore_pair(pair: Histories, trials: int = 12) -> xr.Dataset:
     """
     if trials < 1:
         raise UserError(f"trials is {trials}; use at least 1.")
-    setup = pair.below.manifest.setup
-    shown = exploration(
-        pair.data.below, pair.data.above, evaluation_trials(setup, trials, pair.seed), pair.below.task.permutation
-    )
+    task = pair.data.task
+    shown = exploration(pair.data.below, pair.data.above, evaluation_trials(task, trials, pair.seed), task.permutation)
     sides = zip(BRANCHES, (pair.below.manifest, pair.above.manifest), strict=True)
     changed = {side: "" if pair.as_loaded(side) else ", changed since" for side in BRANCHES}
     return shown.assign_attrs(

@@ -20,7 +20,6 @@ from hyst_interp.history.state import TrainingState
 from hyst_interp.model.build import Weights
 from hyst_interp.model.query_forward import covers, query_forward
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
 
 
 def advance(state: TrainingState, steps: Schedule) -> TrainingState:
@@ -63,7 +62,7 @@ def moved(
 
 def _trajectory(state: TrainingState, schedule: Schedule, wanted: list[int]) -> Iterator[TrainingState]:
     setup, training = state.setup, state.setup.training
-    task, stream = task_of(setup), Stream(schedule.role, setup.seed, state.order)
+    task, stream = state.task, Stream(schedule.role, setup.seed, state.order)
     clock = tau(schedule.p, schedule.p0)
     model = state.model()
     parameters = dict(model.named_parameters())

@@ -21,7 +21,8 @@ from hyst_interp.history.measured import measured
 from hyst_interp.history.schedule import Schedule
 from hyst_interp.history.state import TrainingState, initial_state
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.protocol import Task
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 EVERY = 50
@@ -101,7 +102,7 @@ def evaluate(state: TrainingState, trials: Trials, device: torch.device | str = 
 
 def train_anchor(setup: SetUp, report: Callable[[Evaluation], None] | None = None) -> Anchor:
     """Train from initialisation at p0 until converged; UserError with what was missing at the limit."""
-    trials, schedule = _trials(setup), _schedule(setup)
+    trials, schedule = _trials(task_of(setup)), _schedule(setup)
     evaluations: list[Evaluation] = []
     for state in trajectory(initial_state(setup), schedule, at=range(EVERY, len(schedule) + 1, EVERY)):
         evaluations.append(evaluate(state, trials))
@@ -118,7 +119,7 @@ def train_anchors(setups: Sequence[SetUp], device: torch.device | str = "cpu") -
     An anchor that has converged leaves the ensemble at that evaluation; the others go on without it. Raises UserError
     after the limit for the first that has not converged, and ValueError for set-ups that make no ensemble.
     """
-    trials, schedules = [_trials(setup) for setup in setups], [_schedule(setup) for setup in setups]
+    trials, schedules = [_trials(task_of(setup)) for setup in setups], [_schedule(setup) for setup in setups]
     evaluations: list[list[Evaluation]] = [[] for _ in setups]
     training = {place: initial_state(setup) for place, setup in enumerate(setups)}
     done = 0
@@ -140,8 +141,8 @@ def train_anchors(setups: Sequence[SetUp], device: torch.device | str = "cpu") -
             raise _failure(setups[places[0]], evaluations[places[0]])
 
 
-def _trials(setup: SetUp) -> Trials:
-    return task_of(setup).trials(Stream("convergence", setup.seed), TRIALS)
+def _trials(task: Task) -> Trials:
+    return task.trials(Stream("convergence", task.seed), TRIALS)
 
 
 def _schedule(setup: SetUp) -> Schedule:

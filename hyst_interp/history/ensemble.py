@@ -30,7 +30,6 @@ from hyst_interp.history.schedule import Schedule, tau
 from hyst_interp.history.state import TrainingState
 from hyst_interp.model.query_forward import covers, query_forward
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
 
 BLOCK = 32
 """Updates whose batches are prepared together."""
@@ -150,7 +149,7 @@ def _blocks(
 ) -> Iterator[_Block]:
     """The first `updates` updates, block by block."""
     training = states[0].setup.training
-    tasks = [task_of(state.setup) for state in states]
+    tasks = [state.task for state in states]
     streams = [
         Stream(schedule.role, state.setup.seed, state.order) for state, schedule in zip(states, schedules, strict=True)
     ]

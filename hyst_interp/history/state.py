@@ -7,6 +7,7 @@ Weights, moments, step count, and position on the clock, together with the set-u
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 
@@ -15,6 +16,8 @@ from hyst_interp.config.frozen import canonical_json
 from hyst_interp.history.optimizer import Moments
 from hyst_interp.model.build import HookedTransformer, Weights, initial_weights, model_of
 from hyst_interp.streams import Stream
+from hyst_interp.tasks.protocol import Task
+from hyst_interp.tasks.registry import task_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class TrainingState:
     """`below` or `above` after a fork, None for an anchor."""
     order: int | None = None
     """Data order of the branch, None for an anchor."""
+
+    @cached_property
+    def task(self) -> Task:
+        """What it is trained on: follows from the set-up, so no hash and no comparison sees it."""
+        return task_of(self.setup)
 
     def model(self) -> HookedTransformer:
         """The state's network, as an ordinary HookedTransformer with its own copy of the weights."""

@@ -6,7 +6,7 @@ always use the clean trial's two answers. A role cell patches all positions of t
 in one run; a position cell patches one position.
 """
 
-from collections.abc import Sequence
+import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import chunks, read
-from hyst_interp.sites import ROLES, Site, check_layer, hook_mlp_out, hook_pattern, hook_resid, hook_z
+from hyst_interp.sites import Site, check_layer, hook_mlp_out, hook_pattern, hook_resid, hook_z
 from hyst_interp.tasks.trials import Trials
 
 Direction = Literal["denoise", "noise"]
@@ -43,9 +43,12 @@ class Grid:
         return tuple(len(self.coords[dim]) for dim in self.dims)
 
 
-def grid(kind: str, n_layers: int, n_heads: int, axis: Axis, position_labels: Sequence[str]) -> Grid:
-    """Cells of site `kind`: (layer, place), or (layer, head, place) for heads' outputs and patterns."""
-    places = ROLES if axis == "role" else tuple(position_labels)
+def grid(kind: str, n_layers: int, n_heads: int, axis: Axis, trials: Trials) -> Grid:
+    """Cells of site `kind`: (layer, place), or (layer, head, place) for heads' outputs and patterns.
+
+    Places are the roles or the positions of the trials' own task.
+    """
+    places = trials.role_names if axis == "role" else trials.position_labels
     place = "role" if axis == "role" else "pos"
     if kind in ("result", "pattern"):
         sites = tuple(Site(kind, layer, head) for layer in range(n_layers) for head in range(n_heads))
@@ -54,6 +57,14 @@ def grid(kind: str, n_layers: int, n_heads: int, axis: Axis, position_labels: Se
     rows = n_layers + 1 if kind == "resid_pre" else n_layers
     sites = tuple(Site(kind, layer) for layer in range(rows))
     return Grid(sites, places, ("layer", place), {"layer": list(range(rows)), place: list(places)})
+
+
+def unchanged_by(twin: str) -> str:
+    """Attribute of a map, a JSON list: places before the first token that this twin changes.
+
+    The name has the twin in it, so that maps of several twins can be joined and each keeps its own.
+    """
+    return f"unchanged_by_{twin}"
 
 
 def hook_at(site: Site, n_layers: int) -> str:
@@ -79,7 +90,7 @@ def masks(trials: Trials, axis: Axis) -> list[Bool[np.ndarray, "trial pos"]]:
     after = np.arange(n_pos)[None] >= trials.changed.argmax(1)[:, None]
     if axis == "position":
         return [one & after for one in np.eye(n_pos, dtype=bool)]
-    return [trials.role_positions(role) & after for role in ROLES]
+    return [trials.role_positions(role) & after for role in trials.role_names]
 
 
 def patching_map(
@@ -90,7 +101,7 @@ def patching_map(
     Variables: `effect` (…, trial), the raw effect on the margin; `contextual_effect` and `fixed_effect`, the same for
     each answer's logit; `base` and `donor` (trial), the margins of the run patched into and of the run patched from.
     """
-    plan = grid(kind, model.cfg.n_layers, model.cfg.n_heads, axis, trials.position_labels)
+    plan = grid(kind, model.cfg.n_layers, model.cfg.n_heads, axis, trials)
     parts = [_chunk(model, trials.take(part), plan, direction, axis) for part in chunks(len(trials))]
     dims = (*plan.dims, "trial")
     unit = {"units": "logits"}
@@ -103,6 +114,8 @@ def patching_map(
         "donor": (("trial",), joined["donor"], {**unit, "method": "margin of the run that is patched from"}),
     }
     attrs = {"site": kind, "direction": direction, "axis": axis, "twin": str(trials.twin)}
+    unchanged = trials.unchanged_roles if axis == "role" else trials.unchanged_positions
+    attrs[unchanged_by(str(trials.twin))] = json.dumps(unchanged)
     return xr.Dataset(variables, coords=plan.coords, attrs=attrs)
 
 

@@ -32,7 +32,8 @@ from hyst_interp.storage.manifest import (
 )
 from hyst_interp.storage.tensor_files import read_tensors
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import AssociativeRecall, task_of
+from hyst_interp.tasks.protocol import Task
+from hyst_interp.tasks.registry import task_of
 
 LIBRARIES = ("hyst-interp", "numpy", "torch", "transformer-lens")
 
@@ -48,8 +49,8 @@ class Checkpoint:
     """Optimizer moments by parameter name, or None where the checkpoint keeps none."""
 
     @property
-    def task(self) -> AssociativeRecall:
-        """The task it was trained on, with its permutation."""
+    def task(self) -> Task:
+        """The task it was trained on, with what it holds in the weights."""
         return task_of(self.manifest.setup)
 
     @property

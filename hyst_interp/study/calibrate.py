@@ -19,12 +19,13 @@ from hyst_interp.storage.results import write_results
 from hyst_interp.storage.run import Run, write_stage
 from hyst_interp.study.plan import Stage
 from hyst_interp.study.train_branch import margins_of
+from hyst_interp.tasks.registry import task_of
 
 
 def run(study: StudyConfig, root: Path, stage: Stage) -> None:
     """Writes `cells/NAME/seed-N/cell.nc`: `followed_up`, `followed_down`, and `gap_hold_NNN` at every hold."""
     anchor = load(Run(root).anchor(stage.seed)).state()
-    trials = evaluation_trials(setup_of(study, stage.seed), study.behaviour.trajectory_trials)
+    trials = evaluation_trials(task_of(setup_of(study, stage.seed)), study.behaviour.trajectory_trials)
     climb = study.schedule.levels * study.schedule.dwell
     at_peak: dict[str, list[float]] = {"up": [], "down": []}
     held: dict[int, list[float]] = {hold: [] for hold in study.holds}

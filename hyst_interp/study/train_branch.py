@@ -20,6 +20,7 @@ from hyst_interp.storage.manifest import Ancestor, Provenance
 from hyst_interp.storage.results import write_results
 from hyst_interp.storage.run import Run, write_stage
 from hyst_interp.study.plan import Stage
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 CLOCKS = {
@@ -53,7 +54,7 @@ class BranchRecord:
         self.study, self.stage, self.part, self.device = study, stage, part, device
         self.schedule = paired_schedules(study.schedule, study.p0)["below" if stage.branch == "below" else "above"]
         self.start = fork(anchor, stage.branch, stage.order)
-        self.trials = evaluation_trials(setup_of(study, stage.seed), study.behaviour.trajectory_trials)
+        self.trials = evaluation_trials(task_of(setup_of(study, stage.seed)), study.behaviour.trajectory_trials)
         self.origin = self.parent = Ancestor(state=anchor.hash(), weights=anchor.weights_hash())
         self.margins: list[np.ndarray] = []
         self.clock: list[tuple[int, float]] = []

@@ -1,6 +1,10 @@
-"""What a task must offer, so that training and measurement need not know which task it is."""
+"""What a task must offer, so that training and measurement need not know which task it is.
 
-from typing import Protocol
+A task is one training seed's: whatever it holds in the weights belongs to the seed, and so do its streams. What
+positions are called, which parts they play, and which corrupted prompts there are is the task's own; trials carry it.
+"""
+
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -9,8 +13,29 @@ from hyst_interp.streams import Stream
 from hyst_interp.tasks.trials import Trials
 
 
+@runtime_checkable
 class Task(Protocol):
     """A question with two rules: one read from the prompt, one held in the weights."""
+
+    @property
+    def seed(self) -> int:
+        """The training seed that it belongs to: its streams are this seed's unless another is named."""
+        ...
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Parts that positions play in a prompt, in reading order; the last is the query's."""
+        ...
+
+    @property
+    def position_labels(self) -> tuple[str, ...]:
+        """Name of every position; the last is the query's."""
+        ...
+
+    @property
+    def twins(self) -> tuple[str, ...]:
+        """Kinds of corrupted prompts that `twin` can make."""
+        ...
 
     @property
     def d_vocab(self) -> int:
@@ -36,5 +61,12 @@ class Task(Protocol):
         ...
 
     def twin(self, trials: Trials, kind: str) -> Trials:
-        """The same trials with a corrupted prompt of the named kind."""
+        """The same trials with a corrupted prompt of the named kind, and what no such prompt can change.
+
+        Raises ValueError for a kind that is none of `twins`.
+        """
+        ...
+
+    def describe(self) -> str:
+        """The task in a line: what is asked, of how many tokens."""
         ...

@@ -5,18 +5,28 @@ Keys are distinct within a prompt, values are drawn independently, the queried k
 belongs to the seed. The input distribution never depends on the training mixture.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Int
 
-from hyst_interp.config import SetUp, TaskConfig
-from hyst_interp.sites import ROLES
+from hyst_interp.config import TaskConfig
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.trials import Trials, concatenate
 from hyst_interp.tasks.twins import TWINS
 
+ROLES = ("queried key", "its value", "other keys", "other values", "query")
+"""Parts that positions play in a recall prompt, in reading order."""
+UNCHANGED = {
+    "value": (("queried key",), ("k1",)),
+    "rename": ((), ()),
+    "query": (ROLES[:-1], None),
+}
+"""Twin → roles and position labels that stand before its first changed token in every prompt; None: all but the query.
+
+The first position is a key, so no value twin changes it.
+"""
 _BLOCK = 1024
 
 
@@ -26,6 +36,16 @@ class AssociativeRecall:
 
     config: TaskConfig
     seed: int
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """`ROLES`."""
+        return ROLES
+
+    @property
+    def twins(self) -> tuple[str, ...]:
+        """`value`, `rename` and `query`."""
+        return tuple(TWINS)
 
     @property
     def d_vocab(self) -> int:
@@ -80,6 +100,7 @@ class AssociativeRecall:
             fixed_present=(values == fixed[:, None]).any(1),
             uniform=uniform,
             roles=roles,
+            role_names=ROLES,
             position_labels=self.position_labels,
             first_value=self.config.n_keys,
             d_vocab=self.d_vocab,
@@ -102,9 +123,15 @@ class AssociativeRecall:
         """`trials` with a corrupted prompt: kind `value`, `rename` or `query` (see `tasks/twins.py`)."""
         if kind not in TWINS:
             raise ValueError(f"twin '{kind}' does not exist; use one of {', '.join(TWINS)}")
-        return TWINS[kind](trials, self.permutation)
+        made = TWINS[kind](trials, self.permutation)
+        roles, labels = UNCHANGED[kind]
+        labels = trials.position_labels[:-1] if labels is None else labels
+        return replace(made, unchanged_roles=roles, unchanged_positions=labels)
 
-
-def task_of(setup: SetUp) -> AssociativeRecall:
-    """The task that a training seed was trained on, with its permutation."""
-    return AssociativeRecall(setup.task, setup.seed)
+    def describe(self) -> str:
+        """The task in a line."""
+        task = self.config
+        return (
+            f"associative recall of {task.n_pairs} pairs, {task.n_keys} keys and {task.n_values} values,"
+            f" permutation of seed {self.seed}"
+        )

@@ -10,8 +10,6 @@ from html import escape
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from hyst_interp.sites import ROLES
-
 SHOWN = 8
 """Trials that a repr shows."""
 
@@ -37,9 +35,11 @@ class Trials:
     uniform: Float[np.ndarray, " trial"]
     """The trial's own draw from [0, 1): decides its training target, and which replacement its twin takes."""
     roles: Int[np.ndarray, "trial pos"]
-    """Role of every position, an index into `sites.ROLES`."""
+    """Role of every position, an index into `role_names`."""
+    role_names: tuple[str, ...]
+    """The task's roles, in reading order; the last is the query's."""
     position_labels: tuple[str, ...]
-    """Labels of the positions, `k1 v1 … q`."""
+    """Labels of the positions, `k1 v1 … q`; the last is the query's."""
     first_value: int
     """Token id of the first value; ids below it are keys."""
     d_vocab: int
@@ -48,6 +48,10 @@ class Trials:
     """Kind of the corrupted prompt, where there is one."""
     corrupted: Int[np.ndarray, "trial pos"] | None = None
     """The twin's tokens."""
+    unchanged_roles: tuple[str, ...] = ()
+    """Roles that stand before the twin's first changed token in every prompt of the task."""
+    unchanged_positions: tuple[str, ...] = ()
+    """Labels of the positions of which the same is true."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -75,9 +79,9 @@ class Trials:
 
     def role_positions(self, role: str) -> Bool[np.ndarray, "trial pos"]:
         """Where the named role stands; ValueError for a role that does not exist."""
-        if role not in ROLES:
-            raise ValueError(f"role '{role}' does not exist; use one of {', '.join(ROLES)}")
-        return self.roles == ROLES.index(role)
+        if role not in self.role_names:
+            raise ValueError(f"role '{role}' does not exist; use one of {', '.join(self.role_names)}")
+        return self.roles == self.role_names.index(role)
 
     @property
     def token_names(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from hyst_interp.model import query_forward
 from hyst_interp.model.plain_build import covers_model
 from hyst_interp.questions.attenuation.measure import attenuation
 from hyst_interp.questions.gap.measure import behaviour
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 ROOT = Path(__file__).parents[2]
 

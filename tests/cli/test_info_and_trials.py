@@ -5,6 +5,7 @@ import pytest
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.storage.checkpoint import load
+from hyst_interp.tasks.registry import task_of
 
 
 def test_info_counts_parameters(both, call):
@@ -39,7 +40,7 @@ def test_trials_are_the_evaluation_trials(conflict, mini, small_setup, tmp_path,
     data = call(*line, "--format", "json").json()
     assert data["wrote"] == [str(out)]
     assert (data["trials"], data["conflict"]) == (37, conflict)
-    expected = evaluation_trials(small_setup, 37, conflict=conflict)
+    expected = evaluation_trials(task_of(small_setup), 37, conflict=conflict)
     with np.load(out, allow_pickle=False) as found:
         for name, values in expected.arrays().items():
             assert np.array_equal(found[name], values)

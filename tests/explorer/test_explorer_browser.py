@@ -7,7 +7,7 @@ from browser import WIDTHS
 
 from hyst_interp.explorer.explorer_data import exploration
 from hyst_interp.figures import explorer_page
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 TELL = """
   function get(id) { return document.getElementById(id); }

@@ -16,7 +16,7 @@ from hyst_interp.interventions.install import capture
 from hyst_interp.model.build import model_from
 from hyst_interp.model.circuits import ov_circuit, qk_circuit
 from hyst_interp.sites import hook_pattern
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 
 class Outside(HTMLParser):

@@ -13,7 +13,7 @@ from hyst_interp.config import ScheduleConfig, SetUp
 from hyst_interp.history.schedule import Schedule, exposure_digest, hold_schedule, paired_schedules
 from hyst_interp.history.state import TrainingState
 from hyst_interp.storage.checkpoint import Checkpoint, load, save
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 ROOM = 8_000

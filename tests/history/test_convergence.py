@@ -16,7 +16,7 @@ from hyst_interp.history.guard import one_thread
 from hyst_interp.history.schedule import Schedule
 from hyst_interp.history.state import initial_state
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 P0 = 0.6
 TARGET = math.log(0.6 / 0.4)

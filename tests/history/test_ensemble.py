@@ -24,6 +24,7 @@ from hyst_interp.history.measured import measured
 from hyst_interp.history.schedule import Schedule, hold_schedule, paired_schedules
 from hyst_interp.history.state import TrainingState, fork, initial_state
 from hyst_interp.storage.checkpoint import load
+from hyst_interp.tasks.registry import task_of
 
 TINY = SetUp(
     seed=3,
@@ -97,7 +98,7 @@ def test_two_hundred_updates_from_a_trained_anchor_give_the_margins_of_each_alon
         (fork(anchor, "above", 1), schedules["above"]),
         (fork(other, "below", 0), schedules["below"]),
     ]
-    trials = evaluation_trials(small_anchor.setup, 256)
+    trials = evaluation_trials(small_anchor.task, 256)
     arrived = together([state for state, _ in members], [schedule for _, schedule in members])
     held = together(arrived, [hold_schedule(8, 0.5)] * 3)
     margins = []
@@ -118,7 +119,7 @@ def test_a_pair_from_the_reference_anchor_arrives_at_the_same_mean_margins() -> 
     schedules = paired_schedules(ScheduleConfig(levels=5, dwell=10), 0.5)
     starts = [fork(anchor, branch, 0) for branch in schedules]
     found = together(starts, list(schedules.values()))
-    trials, gap = evaluation_trials(anchor.setup, 512), []
+    trials, gap = evaluation_trials(anchor.task, 512), []
     for start, schedule, state in zip(starts, schedules.values(), found, strict=True):
         one, own = measured(state, trials)["margin"], measured(advance(start, schedule), trials)["margin"]
         assert abs(one.mean(dtype=np.float64) - own.mean(dtype=np.float64)) < 1e-5
@@ -218,7 +219,7 @@ def test_a_run_again_and_a_run_in_other_blocks_give_the_same_bits(monkeypatch: p
 
 def test_a_batch_is_drawn_once_for_all_who_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple] = []
-    kind = type(ensemble.task_of(TINY))
+    kind = type(task_of(TINY))
     batch = kind.batch
 
     def noted(self, stream, index, size):
@@ -324,7 +325,7 @@ def test_a_gpu_gives_the_margins_of_the_cpu_and_its_own_bits_again(small_anchor:
     found = together(states, steps, device="cuda")
     assert [s.hash() for s in together(states, steps, device="cuda")] == [s.hash() for s in found]
     assert found[2].hash() == found[3].hash()
-    trials = evaluation_trials(small_anchor.setup, 256)
+    trials = evaluation_trials(small_anchor.task, 256)
     for start, schedule, own in zip(states, steps, found, strict=True):
         assert all(not value.is_cuda for value in tensors(own))
         alone = measured(advance(start, schedule), trials)["margin"]

@@ -15,7 +15,7 @@ from hyst_interp.history.schedule import Schedule, hold_schedule, paired_schedul
 from hyst_interp.history.state import TrainingState, fork, initial_state
 from hyst_interp.storage.checkpoint import load, save
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 
 NAMES = ("adamw", "adam", "sgd", "momentum")
 MOMENTS = {

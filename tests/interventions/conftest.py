@@ -11,7 +11,7 @@ from transformer_lens import HookedTransformer
 
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config import SetUp
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 

@@ -20,7 +20,7 @@ from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import QUANTITIES
 from hyst_interp.sites import Component, Site, components
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 N_POS, WIDTH, HEAD = 7, 32, 16
@@ -79,7 +79,7 @@ def test_patching_cells_of_trained_networks_equal_the_plain_sweep(
     model = small_pair.below
     for twin in ("value", "rename", "query"):
         trials = task_of(small_setup).twin(small_pair.trials, twin)
-        plan = grid(kind, 2, 2, axis, trials.position_labels)
+        plan = grid(kind, 2, 2, axis, trials)
         _, acts = capture(model, torch.from_numpy(trials.tokens), sorted({hook_at(site, 2) for site in plan.sites}))
         own = {site: acts[hook_at(site, 2)] for site in plan.sites}
         heads = {"result": lambda act, head: act[:, :, head], "pattern": lambda act, head: act[:, head]}

@@ -11,7 +11,7 @@ from transformer_lens.utilities import get_act_name
 from hyst_interp.interventions import patching
 from hyst_interp.interventions.patching import normalised, patching_map
 from hyst_interp.readout import chunks
-from hyst_interp.sites import ROLES
+from hyst_interp.tasks.recall import ROLES
 
 KINDS = ("resid_pre", "result", "mlp_out", "pattern")
 LABELS = ["k1", "v1", "k2", "v2", "k3", "v3", "q"]

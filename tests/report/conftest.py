@@ -14,10 +14,10 @@ from hyst_interp.claims import judge
 from hyst_interp.config import SetUp, StudyConfig
 from hyst_interp.config.study import load_study
 from hyst_interp.history.schedule import exposure_digest, paired_schedules, tau
-from hyst_interp.sites import ROLES
 from hyst_interp.storage.manifest import Manifest, Provenance, to_text
 from hyst_interp.storage.results import write_results
 from hyst_interp.storage.run import Run, study_text
+from hyst_interp.tasks.recall import ROLES
 
 BRANCHES = ["below", "above"]
 TRIALS = 24

@@ -11,7 +11,7 @@ import xarray as xr
 
 from hyst_interp.config import StudyConfig
 from hyst_interp.questions.crossing.layer_swap import rungs
-from hyst_interp.questions.crossing.measure import PLACES
+from hyst_interp.questions.crossing.measure import EVERYWHERE
 from hyst_interp.questions.edges.edge_attribution import STEPS
 from hyst_interp.questions.edges.graph import Graph
 from hyst_interp.questions.edges.measure import edge_coords
@@ -21,6 +21,7 @@ from hyst_interp.questions.shapley.measure import first_effects, interactions, l
 from hyst_interp.questions.transplant.optimizer_cells import CELLS, WHAT
 from hyst_interp.questions.weights.weight_groups import families, groups
 from hyst_interp.sites import components
+from hyst_interp.tasks.recall import ROLES
 
 BRANCHES = ["below", "above"]
 SIGNS = np.array([1.0, -1.0])
@@ -167,7 +168,7 @@ def crossing(study: StudyConfig, kind: str) -> xr.Dataset:
     n_layers, n_heads = study.model.n_layers, study.model.n_heads
     labels: dict = {"layer": list(range(n_layers + (kind == "resid_pre")))}
     labels |= {"head": list(range(n_heads))} if kind == "result" else {}
-    labels |= {"role": list(PLACES)}
+    labels |= {"role": [*ROLES, EVERYWHERE]}
     shape = tuple(len(one) for one in labels.values())
     share = np.sin(1 + np.arange(np.prod(shape))).reshape(shape) / 2
     return _moved(study, share, tuple(labels), labels, {"site": kind})

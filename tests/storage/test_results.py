@@ -11,6 +11,7 @@ from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.errors import UserError
 from hyst_interp.storage.results import SCHEMA, read_all, read_results, write_results
 from hyst_interp.storage.trials_file import write_trials
+from hyst_interp.tasks.registry import task_of
 
 
 def some_dataset(seed: int = 0) -> xr.Dataset:
@@ -110,7 +111,7 @@ def test_truncated_and_altered_results_are_refused_or_read(tmp_path, one_sentenc
 
 
 def test_trials_are_a_file_that_numpy_reads_without_pickle(small_setup, tmp_path):
-    trials = evaluation_trials(small_setup, 30)
+    trials = evaluation_trials(task_of(small_setup), 30)
     write_trials(trials, tmp_path / "deep" / "trials.npz")
     with np.load(tmp_path / "deep" / "trials.npz", allow_pickle=False) as found:
         assert set(found.files) == {*trials.arrays(), "position_labels", "first_value", "d_vocab"}
@@ -123,16 +124,16 @@ def test_trials_are_a_file_that_numpy_reads_without_pickle(small_setup, tmp_path
 
 def test_equal_trials_give_equal_bytes_without_a_clock(small_setup, tmp_path):
     for name in ("a.npz", "b.npz"):
-        write_trials(evaluation_trials(small_setup, 30), tmp_path / name)
+        write_trials(evaluation_trials(task_of(small_setup), 30), tmp_path / name)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.npz") as found:
         assert {info.date_time for info in found.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    write_trials(evaluation_trials(small_setup, 31), tmp_path / "c.npz")
+    write_trials(evaluation_trials(task_of(small_setup), 31), tmp_path / "c.npz")
     assert (tmp_path / "c.npz").read_bytes() != (tmp_path / "a.npz").read_bytes()
 
 
 def test_another_ending_is_refused_before_anything_is_written(small_setup, tmp_path, one_sentence):
     with pytest.raises(UserError) as error:
-        write_trials(evaluation_trials(small_setup, 3), tmp_path / "deep" / "trials.csv")
+        write_trials(evaluation_trials(task_of(small_setup), 3), tmp_path / "deep" / "trials.csv")
     one_sentence(error.value, "trials.csv", ".npz")
     assert list(tmp_path.iterdir()) == []

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyst_interp.config import TaskConfig
-from hyst_interp.sites import ROLES
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import AssociativeRecall, task_of
+from hyst_interp.tasks.recall import ROLES, AssociativeRecall
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials, concatenate
 
 

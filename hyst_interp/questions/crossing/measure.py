@@ -33,15 +33,14 @@ from hyst_interp.interventions.install import capture
 from hyst_interp.interventions.patching import Grid, grid, hook_at
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
 from hyst_interp.readout import chunks
-from hyst_interp.sites import ROLES, Site
+from hyst_interp.sites import Site
 from hyst_interp.statistics import Estimate, over_trials
 from hyst_interp.tasks.trials import Trials
 
 KINDS = ("resid_pre", "result", "mlp_out")
 """Sites whose content can be moved between histories."""
 EVERYWHERE = "everywhere"
-PLACES = (*ROLES, EVERYWHERE)
-"""Places of a cell: the positions of a role, or all of them."""
+"""Place of a cell beside the roles: all positions."""
 MAPS = {
     "sufficient": "from below’s moved into from above",
     "necessary": "from below’s replaced by from above’s",
@@ -55,7 +54,8 @@ def crossing(pair: PairData, kind: str) -> xr.Dataset:
 
     Returns:
         `margin` (branch, trial); `margin_after` (branch, layer[, head], role, trial), where `branch` is the receiver.
-        `role` holds `PLACES`; `resid_pre` has n_layers + 1 layers, the last being the final `resid_post`.
+        `role` holds the task's roles and `EVERYWHERE`; `resid_pre` has n_layers + 1 layers, the last being the final
+        `resid_post`.
 
     Raises:
         UserError: a kind that cannot be moved, MLPs of a model without, or networks of different shapes.
@@ -95,8 +95,9 @@ def cells_of(pair: PairData, kind: str) -> Grid:
     cfg = pair.below.cfg
     if kind == "mlp_out" and cfg.attn_only:
         raise UserError("site 'mlp_out' does not exist in this model, which has no MLPs; use resid_pre or result.")
-    plan = grid(kind, cfg.n_layers, cfg.n_heads, "role", pair.trials.position_labels)
-    return Grid(plan.sites, PLACES, plan.dims, plan.coords | {"role": list(PLACES)})
+    plan = grid(kind, cfg.n_layers, cfg.n_heads, "role", pair.trials)
+    places = (*plan.places, EVERYWHERE)
+    return Grid(plan.sites, places, plan.dims, plan.coords | {"role": list(places)})
 
 
 def contents(model: Hooked, trials: Trials, sites: tuple[Site, ...]) -> dict[Site, Reference]:
@@ -115,8 +116,8 @@ def contents(model: Hooked, trials: Trials, sites: tuple[Site, ...]) -> dict[Sit
 
 
 def place_masks(trials: Trials) -> list[np.ndarray]:
-    """Positions of every one of `PLACES`, [trial, pos]."""
-    return [*(trials.role_positions(role) for role in ROLES), np.ones(trials.tokens.shape, dtype=bool)]
+    """Positions of every role, then of all, [trial, pos]."""
+    return [*(trials.role_positions(role) for role in trials.role_names), np.ones(trials.tokens.shape, dtype=bool)]
 
 
 def crossed(found: xr.Dataset) -> xr.Dataset:

@@ -31,9 +31,8 @@ def _stops(inputs: StageInputs) -> Iterator[Stop]:
     """Both histories at every measured position of the hold."""
     trials = inputs.trials(min(FOLLOWED, inputs.study.localization.trials))
     for below, above in _states(inputs):
-        yield Stop(
-            below.position, below.tau, PairData(below.model(), above.model(), trials, mean_inputs(inputs.setup, 2))
-        )
+        pair = PairData(below.model(), above.model(), trials, mean_inputs(inputs.task, 2), inputs.task)
+        yield Stop(below.position, below.tau, pair)
 
 
 def _states(inputs: StageInputs) -> Iterator[tuple[TrainingState, TrainingState]]:

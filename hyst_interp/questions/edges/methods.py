@@ -199,13 +199,13 @@ def edge_attribution(
 def _twins(pair: Histories, twin: str, trials: int) -> Trials:
     refuse_unknown("twin", twin, ROUTE_TWINS)
     _refuse_few(trials)
-    return twin_trials(pair.below, twin, trials, pair.seed)
+    return twin_trials(pair.below.task, twin, trials, pair.seed)
 
 
 def _first(pair: Histories, trials: int) -> PairData:
     """The pair on the first so many trials of its stream."""
     _refuse_few(trials)
-    return replace(pair.data, trials=evaluation_trials(pair.below.manifest.setup, trials, pair.seed))
+    return replace(pair.data, trials=evaluation_trials(pair.data.task, trials, pair.seed))
 
 
 def of_edges(table: xr.Dataset, stacked: bool = False) -> "go.Figure":

@@ -9,7 +9,7 @@ from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import device_of
 from hyst_interp.readout import chunks
-from hyst_interp.sites import ROLES, hook_pattern
+from hyst_interp.sites import hook_pattern
 
 
 def attention_patterns(pair: PairData) -> xr.Dataset:
@@ -27,7 +27,7 @@ def attention_patterns(pair: PairData) -> xr.Dataset:
             tokens = torch.from_numpy(trials.tokens).to(device_of(model))
             _, acts = capture(model, tokens, names)
             pattern = torch.stack([acts[name] for name in names]).cpu().to(torch.float64)
-            masks = np.stack([trials.role_positions(role) for role in ROLES])
+            masks = np.stack([trials.role_positions(role) for role in trials.role_names])
             weights = torch.from_numpy(masks.astype(np.float64))
             parts.append(torch.einsum("lthk,rtk->lhrt", pattern[:, :, :, -1], weights))
             sums.append(pattern.sum(1))
@@ -43,7 +43,7 @@ def attention_patterns(pair: PairData) -> xr.Dataset:
             "branch": list(BRANCHES),
             "layer": list(range(cfg.n_layers)),
             "head": list(range(cfg.n_heads)),
-            "role": list(ROLES),
+            "role": list(pair.trials.role_names),
             "query_pos": labels,
             "key_pos": labels,
         },

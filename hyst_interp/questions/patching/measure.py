@@ -80,5 +80,6 @@ def checkpoint_map(
     seed: int | None = None,
 ) -> xr.DataArray:
     """`Pair.patching` for one checkpoint alone: a leading dim `history` with one entry, its branch or `anchor`."""
-    found = history_map(checkpoint.model(), twin_trials(checkpoint, twin, trials, seed), site, direction, axis, effect)
+    asked = twin_trials(checkpoint.task, twin, trials, seed)
+    found = history_map(checkpoint.model(), asked, site, direction, axis, effect)
     return found.expand_dims(history=[checkpoint.provenance.branch or "anchor"]).assign_attrs(found.attrs)

@@ -39,7 +39,7 @@ def patching(
         effect: `raw` or `normalised`.
     """
     models = (pair.data.below, pair.data.above)
-    twins = twin_trials(pair.below, twin, trials, pair.seed)
+    twins = twin_trials(pair.below.task, twin, trials, pair.seed)
     maps = [history_map(model, twins, site, direction, axis, effect) for model in models]
     joined = xr.concat([*maps, maps[0] - maps[1]], dim="history", combine_attrs="override")
     reasons = [f"{branch}: {one.attrs['reason']}" for branch, one in zip(BRANCHES, maps, strict=True)]
@@ -54,7 +54,7 @@ def role_maps(
     """Effects per trial on the role axis: for each history a Dataset a twin. Kept for the methods below."""
 
     def measure() -> list[list[xr.Dataset]]:
-        sources = [twin_trials(pair.below, twin, trials, pair.seed) for twin in twins]
+        sources = [twin_trials(pair.below.task, twin, trials, pair.seed) for twin in twins]
         networks = (pair.data.below, pair.data.above)
         return [[patching_map(network, source, site) for source in sources] for network in networks]
 

@@ -18,14 +18,14 @@ def run(inputs: StageInputs) -> dict[str, xr.Dataset]:
 
     The first data order also has `patching-figure`, one map by position, per trial.
     """
-    settings, task = inputs.study.patching, inputs.task
+    settings = inputs.study.patching
     pair = inputs.pair(settings.trials)
-    results = {f"patching-{site}": maps_of(pair, task, settings.twins, site, "role") for site in settings.sites}
+    results = {f"patching-{site}": maps_of(pair, settings.twins, site, "role") for site in settings.sites}
     if inputs.order == 0:
-        results["patching-figure"] = maps_of(pair, task, settings.twins[:1], settings.figure_site, "position")
+        results["patching-figure"] = maps_of(pair, settings.twins[:1], settings.figure_site, "position")
     results["attention"] = attention_patterns(pair)
     for site in BY_POSITION:
-        results[f"patching-position-{site}"] = _averaged(maps_of(pair, task, settings.twins, site, "position"))
+        results[f"patching-position-{site}"] = _averaged(maps_of(pair, settings.twins, site, "position"))
     return results
 
 
@@ -34,10 +34,10 @@ def _averaged(effects: xr.Dataset) -> xr.Dataset:
     return effects.astype("float64").mean("trial").astype("float32").assign_attrs(effects.attrs)
 
 
-def maps_of(pair: PairData, task, twins: tuple[str, ...], site: str, axis: Axis) -> xr.Dataset:
+def maps_of(pair: PairData, twins: tuple[str, ...], site: str, axis: Axis) -> xr.Dataset:
     """Effects (branch, twin, …) of one site."""
     branches = []
     for model in (pair.below, pair.above):
-        found = [patching_map(model, task.twin(pair.trials, twin), site, "denoise", axis)[KEPT] for twin in twins]
+        found = [patching_map(model, pair.task.twin(pair.trials, twin), site, "denoise", axis)[KEPT] for twin in twins]
         branches.append(xr.concat(found, dim="twin", combine_attrs="drop_conflicts").assign_coords(twin=list(twins)))
     return xr.concat(branches, dim="branch", combine_attrs="drop_conflicts").assign_coords(branch=list(BRANCHES))

@@ -120,7 +120,7 @@ def head_strength(effects: xr.Dataset) -> xr.DataArray:
     """Per head and trial: the effects of its free cells, summed over places, as (layer, head, trial)."""
     array = effects["effect"].astype("float64")
     place = "role" if "role" in array.dims else "pos"
-    free = free_cells(effects.attrs["site"], effects.attrs["twin"], effects.attrs["axis"], array.isel(trial=0))
+    free = free_cells(effects.attrs, array.isel(trial=0))
     return array.where(free, 0.0).sum(place)
 
 

@@ -10,7 +10,7 @@ from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.questions.attribution.measure import PARTS, direct_attribution, reading, split, term_names
 from hyst_interp.questions.gap.measure import gap, pair_behaviour
 from hyst_interp.questions.patching.attention import attention_patterns
-from hyst_interp.sites import ROLES
+from hyst_interp.tasks.recall import ROLES
 
 
 @pytest.fixture(scope="module")

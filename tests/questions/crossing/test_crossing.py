@@ -28,14 +28,14 @@ from hyst_interp.questions.crossing.measure import (
     EVERYWHERE,
     KINDS,
     MAPS,
-    PLACES,
     cells_of,
     crossed,
     crossing,
     crossing_table,
 )
-from hyst_interp.sites import ROLES
 from hyst_interp.statistics import over_trials, ratio_of_means, student_t
+from hyst_interp.tasks.recall import ROLES
+from hyst_interp.tasks.registry import task_of
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,8 @@ def planted(setup, *names: str, n: int = 20) -> PairData:
                 parameter = getattr(block.mlp if kind.endswith("out") else block.attn, kind)
                 part = parameter[int(head[0])] if head else parameter
             part += 0.3 * torch.randn(part.shape, generator=random)
-    return PairData(base, other, evaluation_trials(setup, n), mean_inputs(setup, 8))
+    task = task_of(setup)
+    return PairData(base, other, evaluation_trials(task, n), mean_inputs(task, 8), task)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,7 +193,7 @@ def test_a_planted_bias_moves_the_whole_gap_from_its_mlp_on(small_setup):
 def test_a_table_has_the_estimates_of_every_cell(maps):
     found = maps["result"]
     table, values = crossing_table(found), crossed(found)
-    assert list(table["role"].values) == list(PLACES)
+    assert list(table["role"].values) == [*ROLES, EVERYWHERE]
     for name in (*MAPS, "moved"):
         for head, role in ((0, "query"), (1, EVERYWHERE)):
             expected = over_trials(values[name].sel(layer=0, head=head, role=role).values, "logits")

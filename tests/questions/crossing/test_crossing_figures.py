@@ -6,7 +6,7 @@ import xarray as xr
 
 from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps
 from hyst_interp.questions.crossing.layer_swap import rungs
-from hyst_interp.questions.crossing.measure import MAPS, PLACES
+from hyst_interp.questions.crossing.measure import MAPS
 from hyst_interp.questions.crossing.over_time_figure import HEADINGS, mechanism_course
 from hyst_interp.questions.information.figure import LOOKS, PARTS, information_dots
 from hyst_interp.questions.information.measure import REPLACEMENTS
@@ -62,8 +62,8 @@ def test_parts_of_the_chosen_estimator_distances_and_verdicts_are_drawn(parts, d
 @pytest.fixture
 def cells() -> xr.DataArray:
     names = [*MAPS, "moved"]
-    values = np.random.default_rng(1).normal(size=(4, 2, 3, len(PLACES)))
-    coords = {"effect": names, "layer": [0, 1], "head": [0, 1, 2], "role": list(PLACES)}
+    values = np.random.default_rng(1).normal(size=(4, 2, 3, len(ROLES) + 1))
+    coords = {"effect": names, "layer": [0, 1], "head": [0, 1, 2], "role": [*ROLES, EVERYWHERE]}
     attrs = {"site": "result", "gap": "+0.20 [+0.1, +0.3]"}
     return xr.DataArray(values, coords, ("effect", "layer", "head", "role"), attrs=attrs)
 
@@ -75,7 +75,7 @@ def test_maps_hold_the_cells_and_white_is_0(cells, stacked):
     for trace, name in zip(figure.data, MAPS, strict=True):
         np.testing.assert_array_equal(np.array(trace.z), cells.sel(effect=name).values.reshape(6, -1))
         assert name in trace.name
-        assert list(trace.x) == list(PLACES)
+        assert list(trace.x) == [*ROLES, EVERYWHERE]
     for axis in (figure.layout.coloraxis, figure.layout.coloraxis2):
         assert axis.cmid == 0
         assert axis.cmin == -axis.cmax

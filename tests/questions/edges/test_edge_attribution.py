@@ -20,6 +20,7 @@ from hyst_interp.questions.edges.edge_attribution import (
 from hyst_interp.questions.edges.edge_forward import embedding, forward, graph_of
 from hyst_interp.questions.edges.graph import Graph, Input
 from hyst_interp.questions.edges.measure import edge_coords, edge_effects, edges_of, twin_tapes
+from hyst_interp.tasks.registry import task_of
 
 
 @pytest.mark.parametrize("n_layers", [1, 2, 3])
@@ -156,7 +157,7 @@ def test_refusals(small_setup, one_sentence):
     cases = [
         (lambda: attribution(model, trials, steps=0), "steps are 0"),
         (lambda: scores_at(model, trials, "noise", ()), "steps are none"),
-        (lambda: attribution(model, evaluation_trials(small_setup, 4)), "twin"),
+        (lambda: attribution(model, evaluation_trials(task_of(small_setup), 4)), "twin"),
         (lambda: attribution(model, trials, "up"), "'up'"),
         (lambda: agreement(found, found[3:]), "one graph"),
     ]

@@ -1,5 +1,7 @@
 """Edges patched exactly: the oracle's logits for edges and sets, both ends bit for bit, and effects that must be 0."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ import xarray as xr
 from edge_models import linear, noisy, oracle, silence, some_sets, twins_of, what_sources_write
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.pair_data import PairData, evaluation_trials
+from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.references import written_by
 from hyst_interp.questions.edges.edge_forward import graph_of, record
@@ -23,6 +25,7 @@ from hyst_interp.questions.edges.measure import (
     twin_tapes,
 )
 from hyst_interp.sites import component
+from hyst_interp.tasks.registry import task_of
 
 BUILDS = [
     {},
@@ -148,7 +151,7 @@ def test_trials_are_independent_and_edges_can_be_chosen(small_setup):
 
 
 def test_a_network_that_is_its_own_donor_moves_nothing(small_pair):
-    same = PairData(small_pair.below, small_pair.below, small_pair.trials.take(slice(0, 30)), small_pair.inputs)
+    same = replace(small_pair, above=small_pair.below, trials=small_pair.trials.take(slice(0, 30)))
     found = gap_effects(same)
     assert (found["margin_after"] == found["margin"]).all()
     assert (gap_table(found)["effect"] == 0).all()
@@ -181,7 +184,7 @@ def test_all_edges_of_the_other_history_leave_the_recipients_readout(small_pair)
 
 
 def test_the_gap_is_moved_as_donors_move_it(small_pair):
-    pair = PairData(small_pair.below, small_pair.above, small_pair.trials.take(slice(0, 60)), small_pair.inputs)
+    pair = replace(small_pair, trials=small_pair.trials.take(slice(0, 60)))
     some = [edge("L0MLP→logits"), edge("L1H1→logits"), edge("embed→L0MLP")]
     found, table = gap_effects(pair, some), gap_table(gap_effects(pair, some))
     moved = logits_moved(found)["moved"].astype("float64").mean("trial")
@@ -228,7 +231,7 @@ def test_the_model_is_left_as_it_was_found(small_setup):
 
 def test_refusals(small_setup, one_sentence):
     model, trials = noisy(), twins_of(small_setup)
-    plain = evaluation_trials(small_setup, 5)
+    plain = evaluation_trials(task_of(small_setup), 5)
     cases = [
         (lambda: edge_effects(model, plain), "twin"),
         (lambda: edge_effects(model, trials, "sideways"), "sideways"),

@@ -14,6 +14,7 @@ from hyst_interp.model.build import empty_model
 from hyst_interp.questions.gap.measure import behaviour, by_key, by_stratum, gap, pair_behaviour, trial_coords
 from hyst_interp.questions.gap.pair_gap import gap as gap_estimate
 from hyst_interp.statistics import over_trials
+from hyst_interp.tasks.registry import task_of
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def test_sets_that_the_model_lacks_are_refused_in_one_sentence(small_pair, text,
 
 def test_mlps_of_a_model_without_mlp_are_refused(small_pair):
     bare = empty_model(ModelConfig(d_model=32, n_heads=2, d_mlp=0), 13, 7)
-    pair = PairData(bare, bare, small_pair.trials, small_pair.inputs)
+    pair = PairData(bare, bare, small_pair.trials, small_pair.inputs, small_pair.task)
     with pytest.raises(UserError, match="no MLP"):
         pair.sets("mlps")
     assert len(pair.sets("all")[0].members) == 4
@@ -151,9 +152,9 @@ def test_sets_of_the_model_are_what_they_are_called(small_pair):
 
 
 def test_inputs_for_means_are_disjoint_from_the_trials_that_are_measured(small_setup):
-    trials, inputs = evaluation_trials(small_setup, 200), mean_inputs(small_setup, 200)
+    trials, inputs = evaluation_trials(task_of(small_setup), 200), mean_inputs(task_of(small_setup), 200)
     assert trials.conflict.all()
     assert not inputs.conflict.all()
-    assert (evaluation_trials(small_setup, 50).tokens == trials.tokens[:50]).all()
+    assert (evaluation_trials(task_of(small_setup), 50).tokens == trials.tokens[:50]).all()
     assert set(trials.uniform.tolist()).isdisjoint(inputs.uniform.tolist())
-    assert (evaluation_trials(small_setup, 50, seed=7).tokens != trials.tokens[:50]).any()
+    assert (evaluation_trials(task_of(small_setup), 50, seed=7).tokens != trials.tokens[:50]).any()

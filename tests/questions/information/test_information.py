@@ -31,6 +31,7 @@ from hyst_interp.questions.information.summary import (
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Site, component
 from hyst_interp.statistics import over_trials, student_t
+from hyst_interp.tasks.registry import task_of
 
 TEXT = "L0H1,L1H0,L0MLP,L1MLP,heads,mlps,all"
 
@@ -47,7 +48,8 @@ def found(pair):
 
 
 def paired(setup, below, above, anchor=None, n: int = 24) -> PairData:
-    return PairData(below, above, evaluation_trials(setup, n), mean_inputs(setup, 48), anchor)
+    task = task_of(setup)
+    return PairData(below, above, evaluation_trials(task, n), mean_inputs(task, 48), task, anchor)
 
 
 def change(model, *names: str, by: float = 0.3):
@@ -246,7 +248,7 @@ def some_cells(model, n_trials: int, where) -> list[list[Edit]]:
 @pytest.mark.parametrize("attention_only", [False, True])
 def test_distances_continued_from_a_recorded_pass_equal_plain_runs(small_setup, monkeypatch, attention_only):
     model = noisy(**({"d_mlp": 0} if attention_only else {}))
-    trials = evaluation_trials(small_setup, 9)
+    trials = evaluation_trials(task_of(small_setup), 9)
     cells = some_cells(model, 9, query_only(7))
     cells = cells[:3] if attention_only else cells
     fast = off_distribution(model, trials, cells)
@@ -259,7 +261,7 @@ def test_distances_continued_from_a_recorded_pass_equal_plain_runs(small_setup, 
 
 
 def test_chunks_do_not_change_the_distances(small_setup, monkeypatch):
-    model, trials = noisy(), evaluation_trials(small_setup, 9)
+    model, trials = noisy(), evaluation_trials(task_of(small_setup), 9)
     cells = some_cells(model, 9, query_only(7))
     whole = off_distribution(model, trials, cells)
     monkeypatch.setattr(cached, "chunks", lambda n: chunks(n, 4))
@@ -269,7 +271,7 @@ def test_chunks_do_not_change_the_distances(small_setup, monkeypatch):
 
 def test_the_query_is_the_only_position_replaced(small_setup):
     """Edits at every position are run plainly, and lead elsewhere than edits at the query."""
-    model, trials = noisy(), evaluation_trials(small_setup, 5)
+    model, trials = noisy(), evaluation_trials(task_of(small_setup), 5)
     reference = Reference(torch.ones(32), False)
     everywhere, query = (
         off_distribution(model, trials, [[Edit(Site("mlp_out", 0), reference, 1.0, where)]])["stream_change"]

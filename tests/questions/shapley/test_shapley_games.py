@@ -39,6 +39,7 @@ from hyst_interp.questions.shapley.summary import (
 from hyst_interp.readout import CHUNK
 from hyst_interp.sites import Component, ComponentSet, components
 from hyst_interp.streams import Stream
+from hyst_interp.tasks.registry import task_of
 from hyst_interp.tasks.trials import Trials
 
 MEMBERS = components(2, 2)
@@ -186,7 +187,7 @@ def test_a_component_that_cannot_differ_is_a_dummy(small_pair):
 
 def test_chunks_of_trials_change_nothing(small_setup, small_pair):
     members = [Component(1, 0), Component(0)]
-    trials = evaluation_trials(small_setup, CHUNK + 3)
+    trials = evaluation_trials(task_of(small_setup), CHUNK + 3)
     whole = shapley(donor_game(replace(small_pair, trials=trials), members))
     last = shapley(donor_game(replace(small_pair, trials=trials.take(slice(CHUNK, CHUNK + 3))), members))
     np.testing.assert_allclose(whole["shapley"][:, CHUNK:], last["shapley"], atol=1e-5)

@@ -15,9 +15,9 @@ from hyst_interp.questions.similarity.measure import (
     sibling_pairs,
     similarity,
 )
-from hyst_interp.sites import ROLES
 from hyst_interp.streams import Stream
-from hyst_interp.tasks.recall import task_of
+from hyst_interp.tasks.recall import ROLES
+from hyst_interp.tasks.registry import task_of
 
 LABELS = ["k1", "v1", "k2", "v2", "k3", "v3", "q"]
 
@@ -75,7 +75,7 @@ FREE = {
 @pytest.mark.parametrize(("site", "twin", "axis"), list(FREE), ids=["-".join(one) for one in FREE])
 def test_free_cells_as_literal_tables(site, twin, axis):
     map_ = planted(site, twin, axis)
-    free = free_cells(site, twin, axis, map_).transpose(*map_.dims)
+    free = free_cells(map_.attrs, map_).transpose(*map_.dims)
     table = np.array([[digit == "1" for digit in row] for row in FREE[site, twin, axis]])
     expected = table if free.ndim == 2 else np.repeat(table[:, None], 2, axis=1)
     assert (free.values == expected).all()
@@ -89,7 +89,7 @@ def test_cells_that_are_free_move_and_cells_that_are_not_are_zero_or_the_whole(
     trials = task_of(small_setup).twin(small_pair.trials.take(slice(0, 16)), twin)
     found = patching_map(small_pair.below, trials, site, "denoise", axis)
     place = "role" if axis == "role" else "pos"
-    free = free_cells(site, twin, axis, found["effect"].isel(trial=0))
+    free = free_cells(found.attrs, found["effect"].isel(trial=0))
     values = found["effect"].transpose("layer", place, ...)
     moves = (values != 0).any([d for d in values.dims if d not in ("layer", place)])
     whole = found["donor"] - found["base"]

@@ -43,7 +43,7 @@ def made(name: str, order: int = 0, seed: int = 5, **settings):
 def case(request):
     """(below, above, anchor, trials, the transplant) under every optimizer."""
     below, above, anchor = made(request.param)
-    trials = evaluation_trials(below.setup, 24)
+    trials = evaluation_trials(below.task, 24)
     return below, above, anchor, trials, transplant(below, above, anchor, UPDATES, trials)
 
 
@@ -51,7 +51,7 @@ def case(request):
 def adam():
     """(below, above, anchor, trials) under AdamW."""
     below, above, anchor = made("adamw")
-    return below, above, anchor, evaluation_trials(below.setup, 24)
+    return below, above, anchor, evaluation_trials(below.task, 24)
 
 
 def largest(array) -> float:
@@ -107,7 +107,7 @@ def test_a_planted_difference_in_momentum_alone_goes_wholly_to_the_optimizer(nam
     moments = {key: {**kept, first: above.moments[key][first]} for key, kept in below.moments.items()}
     twin = replace(below, branch="above", moments=moments)
     assert twin.weights_hash() == below.weights_hash()
-    parts = decomposition(transplant(below, twin, anchor, UPDATES, evaluation_trials(below.setup, 24)))
+    parts = decomposition(transplant(below, twin, anchor, UPDATES, evaluation_trials(below.task, 24)))
     assert largest(parts["gap"].sel(update=0)) == 0
     for update in (1, 4):
         here = parts.sel(update=update)
@@ -262,4 +262,4 @@ def test_impossible_updates_are_refused(adam, one_sentence, updates):
 def test_plain_sgd_needs_no_moments():
     below, above, anchor = made("sgd")
     assert below.moments == {}
-    assert transplant(below, above, anchor, (0,), evaluation_trials(below.setup, 8)).attrs["moments"] == "none"
+    assert transplant(below, above, anchor, (0,), evaluation_trials(below.task, 8)).attrs["moments"] == "none"
