@@ -57,13 +57,17 @@ class AssociativeRecall:
         """Positions in a prompt."""
         return self.config.n_ctx
 
-    @cached_property
+    @property
     def permutation(self) -> Int[np.ndarray, " key"]:
         """π as token ids: the fixed answer of every key (an injection of keys into values)."""
+        return self._permutation
+
+    @cached_property
+    def _permutation(self) -> Int[np.ndarray, " key"]:
         order = Stream("permutation", self.seed).generator().permutation(self.config.n_values)
         return self.config.n_keys + order[: self.config.n_keys]
 
-    @cached_property
+    @property
     def position_labels(self) -> tuple[str, ...]:
         """`k1 v1 … kn vn q`."""
         pairs = range(1, self.config.n_pairs + 1)

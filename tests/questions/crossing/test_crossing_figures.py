@@ -6,11 +6,12 @@ import xarray as xr
 
 from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps
 from hyst_interp.questions.crossing.layer_swap import rungs
-from hyst_interp.questions.crossing.measure import MAPS
+from hyst_interp.questions.crossing.measure import EVERYWHERE, MAPS
 from hyst_interp.questions.crossing.over_time_figure import HEADINGS, mechanism_course
 from hyst_interp.questions.information.figure import LOOKS, PARTS, information_dots
 from hyst_interp.questions.information.measure import REPLACEMENTS
 from hyst_interp.questions.information.summary import DIVERGENCE, ESTIMATORS
+from hyst_interp.tasks.recall import ROLES
 
 COMPONENTS = ["L0H0", "L0MLP", "heads"]
 
