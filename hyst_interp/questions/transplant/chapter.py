@@ -1,11 +1,14 @@
 """Optimizer or weights: both held at p0 with exchanged optimizer states."""
 
+import xarray as xr
+
 from hyst_interp.analysis.rows import Row
-from hyst_interp.questions.transplant import of_run as transplant_of_run
+from hyst_interp.analysis.summary import cell
+from hyst_interp.questions.transplant import of_run
 from hyst_interp.questions.transplant.answer import larger_part
 from hyst_interp.questions.transplant.controls import cells_at_no_updates, own_against_run, parts_against_gap
 from hyst_interp.questions.transplant.figure import transplant_course
-from hyst_interp.questions.transplant.summary import SHARES, curve_band, curves
+from hyst_interp.questions.transplant.summary import SHARES, curves
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, method, reason, size
@@ -22,32 +25,28 @@ SHARED = {
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where no optimizer state was transplanted."""
-    found = source.results.get("transplant")
-    if found is None:
+    transplanted, table = source.results.get("transplant"), source.once(of_run.table)
+    if transplanted is None or table is None:
         return None
-    tables = {
-        "transplant": _parts(source.once(transplant_of_run.transplanted)),
-        "shared": _shared(source.once(transplant_of_run.transplanted)),
-    }
-    run = own_against_run(found, source.results["trajectory"])
+    rows = source.once(of_run.transplanted)
+    tables = {"transplant": _parts(rows), "shared": _shared(rows)}
+    run = own_against_run(transplanted, source.results["trajectory"])
     words = {
-        "start": size(cells_at_no_updates(found)),
-        "sum": size(parts_against_gap(found)),
+        "start": size(cells_at_no_updates(transplanted)),
+        "sum": size(parts_against_gap(transplanted)),
         "run": None if run is None else size(run[0]),
         "holds": None if run is None else run[1],
-        "moments": str(found.attrs.get("moments", "none")),
+        "moments": str(transplanted.attrs.get("moments", "none")),
     }
     title = "Optimizer or weights"
-    return Chapter("transplant", title, "Optimizer or weights", tables, [_figure(source)], words)
+    return Chapter("transplant", title, "Optimizer or weights", tables, [_figure(transplanted, table)], words)
 
 
-def _figure(source: RunResults) -> Figure:
-    lines = curves(source.results["transplant"])
-    spread = curve_band(lines)
-    gap = source.once(transplant_of_run.transplanted)[0]["gap"]
+def _figure(transplanted: xr.Dataset, table: xr.Dataset) -> Figure:
+    lines, gap = curves(transplanted), cell(table.isel(update=0), quantity="gap")
     return both(
         "transplant",
-        lambda stacked: transplant_course(lines, spread, stacked),
+        lambda stacked: transplant_course(lines, table, stacked),
         "Both histories held at p0 on the same batches, each with its own or with another optimizer state. The gap is"
         " the sum of what the weights and what the optimizer states carry, each averaged over both ways of exchanging"
         " the other; at 0 updates an optimizer has done nothing, so there all is weights. In the middle the"
@@ -77,8 +76,8 @@ def _parts(rows: list[Row]) -> Table:
         " interval, unclipped. Weights and optimizer add up to the gap, the two moments to the optimizer. The larger"
         " part is named where the weights’ share lies wholly on one side of one half."
     )
-    blanks = {row["updates"]: one for row in rows if (one := row["weights_share"]).estimate is None}
-    why = [f"Undefined after {updates} updates: {reason(one)}." for updates, one in blanks.items()]
+    blanks = {row["updates"]: share for row in rows if (share := row["weights_share"]).estimate is None}
+    why = [f"Undefined after {updates} updates: {reason(share)}." for updates, share in blanks.items()]
     return Table("The gap after a transplant, divided", head, lines, (note, *why))
 
 

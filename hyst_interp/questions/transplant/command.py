@@ -52,14 +52,14 @@ def transplant(
     """
     check_format(format)
     file = None if figure is None else figure_file(figure)
-    found, study = finished_run(run, ())
+    finished, study = finished_run(run, ())
     _refuse_without(run, study)
     finished_run(run, ("transplant",))
     chosen = _seeds(run, study, seeds)
 
     from hyst_interp.storage.results import read_results
 
-    data = _data(read_results(found.results / "transplant.nc").sel(seed=list(chosen)), run, chosen, file)
+    data = _data(read_results(finished.results / "transplant.nc").sel(seed=list(chosen)), run, chosen, file)
     rows = data["rows"]
     return Answer(data, rows, lambda colour: _table(data, colour), format)
 
@@ -90,51 +90,52 @@ def _seeds(run: str, study: "StudyConfig", text: str | None) -> tuple[int, ...]:
     return chosen
 
 
-def _data(found: "xr.Dataset", run: str, seeds: tuple[int, ...], file: "Path | None") -> dict[str, Any]:
+def _data(transplanted: "xr.Dataset", run: str, seeds: tuple[int, ...], file: "Path | None") -> dict[str, Any]:
     from hyst_interp.cli.output import schema
     from hyst_interp.cli.rows import plain
     from hyst_interp.questions.transplant.controls import cells_at_no_updates
-    from hyst_interp.questions.transplant.summary import transplant_rows
+    from hyst_interp.questions.transplant.summary import transplant_rows, transplant_table
 
+    table = transplant_table(transplanted)
     data: dict[str, Any] = {
         "schema": schema("transplant"),
         "run": run,
         "seeds": list(seeds),
-        "orders": found.sizes["order"],
-        "trials": found.sizes["trial"],
-        "moments": str(found.attrs["moments"]),
+        "orders": transplanted.sizes["order"],
+        "trials": transplanted.sizes["trial"],
+        "moments": str(transplanted.attrs["moments"]),
         "control": {
             "what": "margins of all cells at 0 updates − those of the untouched run",
-            "largest": cells_at_no_updates(found),
+            "largest": cells_at_no_updates(transplanted),
             "unit": "logits",
         },
-        "cells": _cells(found),
-        "rows": [plain(row) for row in transplant_rows(found)],
+        "cells": _cells(transplanted),
+        "rows": [plain(row) for row in transplant_rows(table)],
     }
     if file is not None:
         from hyst_interp.plots.write import write_figure
         from hyst_interp.questions.transplant.methods import of_transplant
 
-        write_figure(of_transplant(found), file)
+        write_figure(of_transplant(transplanted, table), file)
         data["wrote"] = [str(file)]
     return data
 
 
-def _cells(found: "xr.Dataset") -> list[dict[str, Any]]:
+def _cells(transplanted: "xr.Dataset") -> list[dict[str, Any]]:
     """Every optimizer state in words, and how many updates its moments count as having taken, a number a seed."""
-    ages = found["step"]
+    ages = transplanted["step"]
     if "order" in ages.dims:
         ages = ages.isel(order=0)
     return [
         {
             "optimizer": str(cell),
-            "what": str(found["what"].sel(optimizer=cell).values),
+            "what": str(transplanted["what"].sel(optimizer=cell).values),
             "step": {
                 str(side): [int(age) for age in ages.sel(optimizer=cell, weights=side).values.ravel()]
-                for side in found["weights"].values
+                for side in transplanted["weights"].values
             },
         }
-        for cell in found["optimizer"].values
+        for cell in transplanted["optimizer"].values
     ]
 
 
@@ -154,7 +155,9 @@ def _table(data: dict[str, Any], colour: bool) -> str:
     for heading, columns in zip(HEADINGS, TABLES, strict=True):
         body = [[str(row["updates"]), *(estimate_text(row[name]) for name in columns)] for row in rows]
         lines += ["", heading, layout(["after", *columns.values()], body, "rlll", colour)]
-    body = [[one["optimizer"], "\n".join(textwrap.wrap(one["what"], 48)), _ages(one["step"])] for one in data["cells"]]
+    body = [
+        [cell["optimizer"], "\n".join(textwrap.wrap(cell["what"], 48)), _ages(cell["step"])] for cell in data["cells"]
+    ]
     lines += ["", layout(["optimizer state", "what stands beside the weights", "its updates"], body, "lll", colour), ""]
     foot = [
         f"Control: without an update moments answer nothing; at 0 updates the largest difference of a margin from the"

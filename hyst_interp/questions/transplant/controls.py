@@ -7,27 +7,27 @@ from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.transplant.decomposition import decomposition
 
 
-def cells_at_no_updates(found: xr.Dataset) -> float | None:
+def cells_at_no_updates(transplanted: xr.Dataset) -> float | None:
     """Margins of every optimizer cell against `own` at 0 updates, exactly 0; None where 0 was not measured."""
-    if 0 not in found["update"].values:
+    if 0 not in transplanted["update"].values:
         return None
-    margin = found["margin"].sel(update=0)
+    margin = transplanted["margin"].sel(update=0)
     return float(abs(margin - margin.sel(optimizer="own", drop=True)).max())
 
 
-def parts_against_gap(found: xr.Dataset) -> float:
+def parts_against_gap(transplanted: xr.Dataset) -> float:
     """What weights and optimizer add up to against the gap; 0 but for rounding."""
-    parts = decomposition(found)
+    parts = decomposition(transplanted)
     return float(abs(parts["weights"] + parts["optimizer"] - parts["gap"]).max())
 
 
-def own_against_run(found: xr.Dataset, trajectory: xr.Dataset) -> tuple[float, int] | None:
+def own_against_run(transplanted: xr.Dataset, trajectory: xr.Dataset) -> tuple[float, int] | None:
     """Each history with its own state against the run itself, at the holds and on the trials that both measured.
 
     The difference, and the number of holds; None where there is no such hold.
     """
-    own = found["margin"].sel(optimizer="own", drop=True).rename(weights="branch", update="hold")
-    own = own.assign_coords(hold=own["hold"].values.astype(float) + float(found.attrs.get("hold", 0)))
+    own = transplanted["margin"].sel(optimizer="own", drop=True).rename(weights="branch", update="hold")
+    own = own.assign_coords(hold=own["hold"].values.astype(float) + float(transplanted.attrs.get("hold", 0)))
     run = trajectory["margin"].isel(position=np.isfinite(trajectory["hold"].values)).swap_dims(position="hold")
     holds = [hold for hold in own["hold"].values if hold in run["hold"].values]
     if not holds:

@@ -28,13 +28,13 @@ _OWNER = {"own": (False, False), "other": (True, True), "first moment": (True, F
 """Cell → whether its first and its second moment are the other history's."""
 
 
-def owned(found: xr.Dataset) -> xr.DataArray:
+def owned(transplanted: xr.Dataset) -> xr.DataArray:
     """Margins by whose each part is: dims (weights, first moment, second moment, …), each below or above, float64.
 
     Args:
-        found: `transplant`'s Dataset; further dims (seed, order) are kept.
+        transplanted: `transplant`'s Dataset; further dims (seed, order) are kept.
     """
-    margin = found["margin"].astype("float64")
+    margin = transplanted["margin"].astype("float64")
     cells = {tuple(owner): name for name, owner in _OWNER.items()}
     rows = []
     for weights in BRANCHES:
@@ -61,14 +61,14 @@ def _difference(margins: xr.DataArray, factor: str) -> xr.DataArray:
     return margins.sel({factor: "below"}, drop=True) - margins.sel({factor: "above"}, drop=True)
 
 
-def decomposition(found: xr.Dataset) -> xr.Dataset:
+def decomposition(transplanted: xr.Dataset) -> xr.Dataset:
     """The gap and its parts, every trial kept; further dims (update, seed, order) too. In logits, float64.
 
     Variables: `gap`, `weights`, `optimizer` (these two add up to the gap), `interaction`; `moments` (moment) adds up to
     `optimizer`; `shapley` (factor) adds up to the gap; `pairwise` (pair), the interaction of two factors averaged over
     the third; `shared` (state), the gap when both have that optimizer state.
     """
-    cube = owned(found)
+    cube = owned(transplanted)
     whole = _stack([cube.sel({"first moment": b, "second moment": b}, drop=True) for b in BRANCHES], "optimizer")
     bb, ba, ab, aa = (whole.sel(weights=w, optimizer=o, drop=True) for w in BRANCHES for o in BRANCHES)
     shares = {"first moment": _difference(cube, "first moment"), "second moment": _difference(cube, "second moment")}
@@ -85,10 +85,10 @@ def decomposition(found: xr.Dataset) -> xr.Dataset:
         "pairwise": xr.concat([_pairwise(cube, *pair) for pair in PAIRS], dim="pair").assign_coords(
             pair=[" × ".join(pair) for pair in PAIRS]
         ),
-        "shared": _shared(found, {"below's": bb - ab, "above's": ba - aa}),
+        "shared": _shared(transplanted, {"below's": bb - ab, "above's": ba - aa}),
     }
     units = {"units": "logits"}
-    return xr.Dataset({name: one.assign_attrs(units) for name, one in parts.items()}, attrs=found.attrs)
+    return xr.Dataset({name: one.assign_attrs(units) for name, one in parts.items()}, attrs=transplanted.attrs)
 
 
 def _shapley(cube: xr.DataArray, factor: str) -> xr.DataArray:
@@ -104,9 +104,9 @@ def _pairwise(cube: xr.DataArray, one: str, two: str) -> xr.DataArray:
     return _difference(_difference(cube, one), two).mean(third)
 
 
-def _shared(found: xr.Dataset, exchanged: dict[str, xr.DataArray]) -> xr.DataArray:
+def _shared(transplanted: xr.Dataset, exchanged: dict[str, xr.DataArray]) -> xr.DataArray:
     """The gap under each of `SHARED`."""
-    margin = _difference(found["margin"].astype("float64"), "weights")
+    margin = _difference(transplanted["margin"].astype("float64"), "weights")
     gaps = [
         exchanged[name]
         if name in exchanged

@@ -42,12 +42,12 @@ PLOT, SIDE, TOP, BOTTOM = 300, 60, 44, 50
 """Height of a panel, of its heading with the names under it, and of the margins, in pixels."""
 
 
-def transplant_course(curves: xr.DataArray, band: xr.Dataset, stacked: bool = False) -> go.Figure:
+def transplant_course(curves: xr.DataArray, table: xr.Dataset, stacked: bool = False) -> go.Figure:
     """Parts of the gap over updates after the transplant: a line and its band each, and the gap of every seed thin.
 
     Args:
         curves: dims (quantity, update, seed or trial), logits; seeds are drawn, trials are not.
-        band: `estimate`, `low`, `high`, dims (quantity, update).
+        table: `estimate`, `low`, `high`, dims (quantity, update), with the quantities of `PANELS`.
         stacked: panels one below the other instead of side by side.
     """
     n = len(PANELS)
@@ -56,14 +56,15 @@ def transplant_course(curves: xr.DataArray, band: xr.Dataset, stacked: bool = Fa
     xs, ys = (
         ([(0.0, 1.0)] * n, domains(n, (SIDE + 70) / plot)[::-1]) if stacked else (domains(n, 0.07), [(0.0, 1.0)] * n)
     )
-    updates = band["update"].values
+    updates = table["update"].values
     x = np.log1p(updates)
     shown = _ticks(x)
     for index, (heading, lines) in enumerate(PANELS.items()):
         names = list(lines)
-        ends = limits(_points(curves, band, names), [band[e].sel(quantity=names).values for e in ("low", "high")], 0.3)
+        reach = [table[end].sel(quantity=names).values for end in ("low", "high")]
+        ends = limits(_points(curves, table, names), reach, 0.3)
         for quantity, look in lines.items():
-            _draw(figure, index, x, curves.sel(quantity=quantity), band.sel(quantity=quantity), look)
+            _draw(figure, index, x, curves.sel(quantity=quantity), table.sel(quantity=quantity), look)
         set_panel(
             figure,
             index,
@@ -88,8 +89,8 @@ def transplant_course(curves: xr.DataArray, band: xr.Dataset, stacked: bool = Fa
     return figure.update_layout(margin={"t": TOP + SIDE, "b": BOTTOM}, title={"y": 1, "yanchor": "top"})
 
 
-def _points(curves: xr.DataArray, band: xr.Dataset, names: list[str]) -> np.ndarray:
-    points = [band["estimate"].sel(quantity=names).values.ravel()]
+def _points(curves: xr.DataArray, table: xr.Dataset, names: list[str]) -> np.ndarray:
+    points = [table["estimate"].sel(quantity=names).values.ravel()]
     if "gap" in names and "seed" in curves.dims:
         points.append(curves.sel(quantity="gap").values.ravel())
     return np.concatenate(points)

@@ -50,7 +50,9 @@ def transplant(pair: Histories, updates: Sequence[int] = measure.UPDATES) -> Row
     pair.refuse_changed("a transplant", "below", "above", "anchor")
     moved = measure.transplant(below, above, anchor, updates, pair.data.trials, pair.below.provenance.hold or 0)
     notes = ["In logits; weights + optimizer = gap.", TWO_NETWORKS]
-    return Rows(summary.transplant_rows(moved), TRANSPLANT, moved, partial(of_transplant, moved), notes=notes)
+    table = summary.transplant_table(moved)
+    draw = partial(of_transplant, moved, table)
+    return Rows(summary.transplant_rows(table), TRANSPLANT, moved, draw, notes=notes)
 
 
 def _states(pair: Histories) -> tuple[TrainingState, TrainingState, TrainingState]:
@@ -71,9 +73,8 @@ def _states(pair: Histories) -> tuple[TrainingState, TrainingState, TrainingStat
     return pair.below.state(), pair.above.state(), pair.anchor.state()
 
 
-def of_transplant(found: xr.Dataset, stacked: bool = False) -> "go.Figure":
-    """Transplant's Dataset, of one pair or of a run, as curves over updates."""
+def of_transplant(transplanted: xr.Dataset, table: xr.Dataset, stacked: bool = False) -> "go.Figure":
+    """Transplant's Dataset, of one pair or of a run, and its table, as curves over updates."""
     from hyst_interp.questions.transplant.figure import transplant_course
 
-    curves = summary.curves(found)
-    return transplant_course(curves, summary.curve_band(curves), stacked)
+    return transplant_course(summary.curves(transplanted), table, stacked)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from hyst_interp.analysis.summary import cell
 from hyst_interp.questions.transplant.decomposition import FACTORS, decomposition, owned
 from hyst_interp.questions.transplant.optimizer_cells import CELLS
-from hyst_interp.questions.transplant.summary import curve_band, curves, transplant_rows
+from hyst_interp.questions.transplant.summary import curves, transplant_rows, transplant_table
 from hyst_interp.statistics import over_trials, ratio_of_means, student_t
 
 BRANCHES = ("below", "above")
@@ -59,6 +60,11 @@ def along(found: xr.Dataset, orders) -> dict[str, float]:
     return {factor: number / len(orders) for factor, number in total.items()}
 
 
+def approximately(value):
+    """Numbers up to rounding, words as they are."""
+    return pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+
+
 def test_all_eight_networks_are_found_among_the_cells():
     found = planted()
     cube = owned(found).isel(update=1, trial=0)
@@ -106,9 +112,9 @@ def test_effects_and_interactions_equal_their_formulas():
 def test_the_gap_under_one_optimizer_state():
     found = planted()
     shared, margin = decomposition(found)["shared"], found["margin"].astype("float64")
-    for cell in ("anchor", "reset", "zeroed"):
-        one = margin.sel(optimizer=cell)
-        np.testing.assert_array_equal(shared.sel(state=cell), one.sel(weights="below") - one.sel(weights="above"))
+    for state in ("anchor", "reset", "zeroed"):
+        one = margin.sel(optimizer=state)
+        np.testing.assert_array_equal(shared.sel(state=state), one.sel(weights="below") - one.sel(weights="above"))
     below, above = margin.sel(weights="below"), margin.sel(weights="above")
     expected = below.sel(optimizer="own") - above.sel(optimizer="other")
     np.testing.assert_array_equal(shared.sel(state="below's"), expected)
@@ -158,7 +164,7 @@ def test_exchanging_the_names_of_the_histories_turns_every_effect():
 def test_rows_of_many_seeds_average_orders_and_take_the_seed_as_unit():
     found = many()
     parts = decomposition(found)
-    rows = transplant_rows(found)
+    rows = transplant_rows(transplant_table(found))
     assert [row["updates"] for row in rows] == [0, 3]
     for index, row in enumerate(rows):
         here = parts.isel(update=index)
@@ -176,19 +182,19 @@ def test_rows_of_many_seeds_average_orders_and_take_the_seed_as_unit():
 
 def test_rows_of_one_pair_speak_of_two_networks_only():
     found = planted(trials=30)
-    row = transplant_rows(found)[1]
-    assert row["gap"] == over_trials(decomposition(found)["gap"].isel(update=1).values, "logits")
+    row = transplant_rows(transplant_table(found))[1]
+    gap = over_trials(decomposition(found)["gap"].isel(update=1).values, "logits")
+    assert row["gap"].to_dict() == {key: approximately(value) for key, value in gap.to_dict().items()}
     assert "two networks only" in row["moments: first moment"].method
 
 
 @pytest.mark.parametrize("found", [many(), planted(trials=12)], ids=["seeds", "pair"])
-def test_the_band_of_the_curves_is_the_rows(found):
-    lines = curves(found)
-    band = curve_band(lines)
-    for row in transplant_rows(found):
-        for name in lines["quantity"].values:
-            one = band.sel(quantity=name, update=row["updates"])
-            estimate = row[str(name)]
-            assert [float(one[e]) for e in ("estimate", "low", "high")] == pytest.approx(
-                [estimate.estimate, estimate.low, estimate.high]
-            )
+def test_the_table_holds_every_curve_and_its_shares(found):
+    lines, table = curves(found), transplant_table(found)
+    assert list(table["quantity"].values) == [*lines["quantity"].values, "weights_share", "optimizer_share"]
+    means = lines.mean("seed" if "seed" in lines.dims else "trial")
+    np.testing.assert_allclose(table["estimate"].sel(quantity=lines["quantity"]), means, rtol=0, atol=1e-12)
+    for row in transplant_rows(table):
+        at = table.sel(update=row["updates"])
+        for name in table["quantity"].values:
+            assert row[str(name)] == cell(at, quantity=name)
