@@ -8,6 +8,8 @@ follows were linear and alike in both histories.
 
 import xarray as xr
 
+from hyst_interp.analysis.summary import summarise
+
 
 def exchanged(found: xr.Dataset) -> xr.Dataset:
     """Logits moved by every exchange, trials and all further dims kept; float64.
@@ -32,6 +34,13 @@ def exchanged(found: xr.Dataset) -> xr.Dataset:
     }
     values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
     return values.transpose(*(dim for dim in after.dims if dim != "branch"))
+
+
+def whole_gap(found: xr.Dataset) -> xr.Dataset:
+    """The gap itself, margin from below − from above, over replicates: a table of one cell; `found` as above."""
+    margin = found["margin"].astype("float64")
+    gap = margin.sel(branch="below", drop=True) - margin.sel(branch="above", drop=True)
+    return summarise(gap, "logits")
 
 
 def logits_moved(found: xr.Dataset) -> xr.Dataset:

@@ -1,6 +1,6 @@
 """Rows: a table of estimates as a list of dictionaries, which prints as lines and knows the arrays that it is made of.
 
-It computes nothing: rows come from `comparison/` and `localization/`.
+It computes nothing: rows come from tables (`analysis.summary`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +28,14 @@ def text_of(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     return "–" if value is None else str(value)
+
+
+def share_text(share: Estimate) -> str:
+    """A share at two decimals: `+0.24 [+0.22, +0.26]`; a small one is +0.00, not a power of ten; `undefined`."""
+    if share.estimate is None or share.low is None or share.high is None:
+        return "undefined"
+    number, low, high = (f"{round(value, 2) + 0.0:+.2f}" for value in (share.estimate, share.low, share.high))
+    return f"{number} [{low}, {high}]"
 
 
 @dataclass(frozen=True)

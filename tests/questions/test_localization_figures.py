@@ -5,9 +5,10 @@ import pytest
 import xarray as xr
 
 from hyst_interp.analysis.replicates import as_arrays, band
+from hyst_interp.analysis.summary import from_estimates, join
 from hyst_interp.questions.transplant.figure import PANELS, transplant_course
 from hyst_interp.questions.weights.figure import weight_move_dots
-from hyst_interp.statistics import student_t
+from hyst_interp.statistics import Estimate, student_t, undefined
 
 UPDATES = [0, 1, 5, 100]
 
@@ -67,13 +68,14 @@ def planted_moves():
     quantities[0] = "logits_moved"
     groups = ["L0H0 QK", "L0MLP in", "sum over groups", "QK", "MLP in", "sum over families"]
     values = np.arange(36.0).reshape(6, 6) / 100
-    columns = [as_arrays([student_t([v - 0.01, v + 0.01], "logits") for v in row], "group") for row in values]
-    moved = xr.concat(columns, "quantity").assign_coords(
-        quantity=quantities,
-        name=("group", groups),
-        level=("group", ["group"] * 3 + ["family"] * 3),
+    columns = [from_estimates([student_t([v - 0.01, v + 0.01], "logits") for v in row], "group") for row in values]
+    shares = [Estimate(v, v - 0.1, v + 0.1, 0.95, "by hand", "share", 2) for v in (0.1, 0.2, 1.0, 0.2, 0.3, 0.9)]
+    shares[1] = undefined("the gap may be 0", "share", 2)
+    moved = join(dict(zip(quantities, columns, strict=True)) | {"share": from_estimates(shares, "group")})
+    moved = moved.assign_coords(
+        group=groups,
+        partition=("group", ["group"] * 3 + ["family"] * 3),
         family=("group", ["QK", "MLP in", "sum", "QK", "MLP in", "sum"]),
-        share=("group", ["+0.10", "undefined", "+1.00", "+0.20", "+0.30", "+0.90"]),
     )
     gap = as_arrays([student_t([0.1, 0.12], "logits")], "cell").isel(cell=0)
     return moved, gap
@@ -93,9 +95,10 @@ def test_one_at_a_time_stands_beside_all_but_one(planted_moves, stacked):
         known = [0, 1, 3, 4]  # the directions of sums are not drawn
         np.testing.assert_allclose(into[known], moved["estimate"].values[below, order][known])
         assert np.isnan(np.delete(into, known)).all()
-    assert list(figure.layout.yaxis.ticktext) == [str(moved["name"].values[i]) for i in order]
+    assert list(figure.layout.yaxis.ticktext) == [str(moved["group"].values[i]) for i in order]
     lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
     assert [shape.x0 for shape in lines] == pytest.approx([0.11, 0.11])
     texts = [note.text for note in figure.layout.annotations]
     assert ("undefined" in texts) == (not stacked)
+    assert ("+0.90 [+0.80, +1.00]" in texts) == (not stacked)
     assert {"<b>one at a time</b>", "<b>all but one</b>"} <= set(texts)

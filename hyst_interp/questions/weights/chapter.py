@@ -1,13 +1,13 @@
 """Which weights: groups of parameters moved between the histories, one at a time and all but one."""
 
-from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
+import xarray as xr
+
 from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
-from hyst_interp.questions.weights import of_run as weights_of_run
+from hyst_interp.analysis.summary import cell
+from hyst_interp.questions.weights import of_run
 from hyst_interp.questions.weights.controls import all_weights_moved
 from hyst_interp.questions.weights.figure import weight_move_dots
-from hyst_interp.questions.weights.measure import SUMS, row_arrays
+from hyst_interp.questions.weights.summary import SUMS
 from hyst_interp.report.answers import carriers
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
@@ -17,35 +17,30 @@ from hyst_interp.statistics import Estimate
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where no weights were moved."""
-    found = source.results.get("weights")
-    if found is None:
+    table = source.once(of_run.table)
+    if table is None:
         return None
-    gap = over_seeds(per_seed(exchanged(found)["gap"]))
-    tables = {
-        "families": _table(source.once(weights_of_run.moves), "family", gap),
-        "groups": _table(source.once(weights_of_run.moves), "group", gap),
-    }
-    kinds = [row for row in source.once(weights_of_run.moves) if row["level"] == "family" and row["family"] != "sum"]
+    rows, gap = source.once(of_run.moves), cell(source.once(of_run.gap))
+    tables = {"families": _table(rows, "family", gap), "groups": _table(rows, "group", gap)}
+    kinds = [row for row in rows if row["level"] == "family" and row["family"] != "sum"]
     there = carriers([(str(row["group"]), row["logits_moved"]) for row in kinds], gap)
     words = {
-        "all": size(all_weights_moved(found)),
-        "carriers": listed([f"{name} ({estimate(one)})" for name, one in there]),
+        "all": size(all_weights_moved(source.results["weights"])),
+        "carriers": listed([f"{name} ({estimate(moved)})" for name, moved in there]),
         "gap": gap,
     }
-    return Chapter(
-        "weights", "Which weights", "Which weights", tables, [_figure(source.once(weights_of_run.moves), gap)], words
-    )
+    figure = _figure(table, source.once(of_run.gap))
+    return Chapter("weights", "Which weights", "Which weights", tables, [figure], words)
 
 
-def _figure(rows: list[Row], gap: Estimate) -> Figure:
-    moved, mark = row_arrays(rows), as_arrays([gap], "cell").isel(cell=0)
+def _figure(table: xr.Dataset, gap: xr.Dataset) -> Figure:
     return both(
         "weights",
-        lambda stacked: weight_move_dots(moved, mark, stacked),
+        lambda stacked: weight_move_dots(table, gap, stacked),
         "Logits of the gap that move when a group of weights comes from the other history, and when all but that group"
         " do. A diamond is the mean of both directions with its interval, dots are the directions. The panels mirror"
         " each other about the gap (dashed, its interval shaded), directions exchanged: a group alone in one history is"
-        f" the last to go into the other. Intervals: {method(gap)}.",
+        f" the last to go into the other. Intervals: {method(cell(gap))}.",
     )
 
 

@@ -52,9 +52,9 @@ def weights(
 
     on_terminal(f"moving every group of weights on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = Histories.open(below, above, trials, seed)
-        rows = methods.weights(found)
-        data = facts("weights", found, manifests)
+        pair = Histories.open(below, above, trials, seed)
+        rows = methods.weights(pair)
+        data = facts("weights", pair, manifests)
     assert rows.found is not None
     data["control"] = {
         "what": "all groups moved − the other history itself",

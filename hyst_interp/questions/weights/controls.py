@@ -5,9 +5,9 @@ import xarray as xr
 from hyst_interp.config.schedule import BRANCHES
 
 
-def all_weights_moved(found: xr.Dataset) -> float:
-    """Margins with all groups moved against the other history's own, exactly 0; of `weight_moves`."""
-    moved, margin = found["margin_all"], found["margin"]
+def all_weights_moved(patched: xr.Dataset) -> float:
+    """Margins with all groups moved against the other history's own, exactly 0; of `weight_patching`."""
+    moved, margin = patched["margin_all"], patched["margin"]
     below, above = (
         moved.sel(branch=one, drop=True) - margin.sel(branch=other, drop=True) for one, other in _crosswise()
     )

@@ -8,6 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.analysis.rows import share_text
+from hyst_interp.analysis.summary import cell
 from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import ABOVE, BELOW, DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, rgba, themed
@@ -22,18 +24,18 @@ ROW, HEADING, TOP, BOTTOM, BETWEEN = 18, 28, 116, 56, 96
 """Heights in pixels."""
 
 
-def weight_move_dots(moved: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> go.Figure:
+def weight_move_dots(table: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> go.Figure:
     """Logits that moving a group moves: a diamond with its interval for the mean of both directions, a dot for each.
 
     Args:
-        moved: `estimate`, `low`, `high`, dims (quantity, group), with the quantities of `PANELS`, and on `group` the
-            coordinates `name`, `level` (`family` or `group`), `family` (`sum`: directions are not drawn), and `share`
-            of the gap as text, printed at the right.
+        table: `questions.weights.summary.weight_table`, dims (quantity, group): the quantities of `PANELS`, and the
+            `share` of the gap, printed at the right; `group` has the coordinates `partition` (`family` or `group`) and
+            `family` (`sum`: directions are not drawn).
         gap: `estimate`, `low`, `high` without dims.
         stacked: panels one below the other instead of side by side; the shares are left out.
     """
-    order, places, headings, depth = _places([str(level) for level in moved["level"].values])
-    rows = moved.isel(group=order)
+    order, places, headings, depth = _places([str(level) for level in table["partition"].values])
+    rows = table.isel(group=order)
     plot = 2 * depth + BETWEEN if stacked else depth
     figure = themed("Moving weights between the histories", height=int(TOP + BOTTOM + plot))
     n = len(PANELS)
@@ -84,7 +86,7 @@ def weight_move_dots(moved: xr.Dataset, gap: xr.Dataset, stacked: bool = False) 
 def _labels(rows: xr.Dataset, quantity: str) -> list[str]:
     """Names of the rows that have a point; nobody moves all but the sum."""
     known = np.isfinite(rows["estimate"].sel(quantity=quantity).values)
-    return [str(name) if there else "" for name, there in zip(rows["name"].values, known, strict=True)]
+    return [str(name) if there else "" for name, there in zip(rows["group"].values, known, strict=True)]
 
 
 def _places(levels: list[str]) -> tuple[list[int], list[float], dict[str, float], float]:
@@ -111,7 +113,7 @@ def _draw(figure: go.Figure, index: int, rows: xr.Dataset, gap: xr.Dataset, plac
     points = np.concatenate([rows["estimate"].values[:, single].ravel(), mean["estimate"].values, gap_point])
     low, high = limits(points, [mean["low"].values, mean["high"].values], 0.4)
     _mark_gap(figure, gap, x_name, y_name)
-    names = [str(name) for name in rows["name"].values]
+    names = [str(name) for name in rows["group"].values]
     for one, colour, label in (
         (into_below, BELOW, "from above into below"),
         (into_above, ABOVE, "from below into above"),
@@ -173,7 +175,8 @@ def _mark_gap(figure: go.Figure, gap: xr.Dataset, x_name: str, y_name: str) -> N
 def _shares(figure: go.Figure, rows: xr.Dataset, places: list[float]) -> None:
     """The share of the gap that each group moves alone, at the right of the last panel."""
     x_shift = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 10}
-    for place, text in zip(places, (str(text) for text in rows["share"].values), strict=True):
+    for place, index in zip(places, range(rows.sizes["group"]), strict=True):
+        text = share_text(cell(rows.isel(group=index), quantity="share"))
         colour = QUIET if text.startswith("undefined") else INK
         font = {"size": SMALL, "color": colour}
         figure.add_annotation(text=text, y=place, yref="y", yanchor="middle", font=font, **x_shift)

@@ -6,11 +6,14 @@ Each function is a method of `Pair`; numbers over the trials of one pair speak o
 from functools import partial
 from typing import TYPE_CHECKING
 
+import xarray as xr
+
 from hyst_interp.analysis.histories import TWO_NETWORKS, Histories
 from hyst_interp.analysis.replicates import bare
-from hyst_interp.analysis.rows import Column, Row, Rows
+from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.questions.gap.methods import gap
 from hyst_interp.questions.weights import measure
+from hyst_interp.questions.weights.summary import weight_rows, weight_table
 from hyst_interp.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -37,14 +40,13 @@ def weights(pair: Histories) -> Rows:
     """
     pair.refuse_changed("moving weights", "below", "above")
     setup = pair.below.manifest.setup
-    moved = measure.weight_moves(setup, pair.below.weights, pair.above.weights, pair.data.trials)
-    rows = measure.move_rows(moved)
-    draw = partial(of_weights, rows, gap(pair))
-    return Rows(rows, WEIGHTS, moved, draw, notes=[TWO_NETWORKS])
+    moved = measure.weight_patching(setup, pair.below.weights, pair.above.weights, pair.data.trials)
+    table = weight_table(moved)
+    return Rows(weight_rows(table), WEIGHTS, moved, partial(of_weights, table, gap(pair)), notes=[TWO_NETWORKS])
 
 
-def of_weights(rows: list[Row], whole: Estimate, stacked: bool = False) -> "go.Figure":
-    """Moves of weights as dots."""
+def of_weights(table: xr.Dataset, whole: Estimate, stacked: bool = False) -> "go.Figure":
+    """The table of moved weights as dots."""
     from hyst_interp.questions.weights.figure import weight_move_dots
 
-    return weight_move_dots(measure.row_arrays(rows), bare(whole), stacked)
+    return weight_move_dots(table, bare(whole), stacked)

@@ -13,6 +13,6 @@ QUESTION = Question(
     answers=("answer:answer",),
     pair_methods=("methods:weights",),
     run_methods=("of_run:moves",),
-    public=("measure:weight_moves",),
+    public=("measure:weight_patching",),
     figures=("figure:weight_move_dots",),
 )

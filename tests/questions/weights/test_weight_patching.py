@@ -6,13 +6,15 @@ import torch
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
+from hyst_interp.analysis.rows import share_text
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.history.measured import measured_weights
 from hyst_interp.model.build import initial_weights
-from hyst_interp.questions.weights.measure import move_rows, row_arrays, weight_moves
+from hyst_interp.questions.weights.measure import weight_patching
+from hyst_interp.questions.weights.summary import LEVELS, SUMS, weight_rows, weight_table
 from hyst_interp.questions.weights.weight_groups import FAMILIES, distance, families, groups, moved
-from hyst_interp.statistics import over_trials, student_t
+from hyst_interp.statistics import Estimate, over_trials, student_t, undefined
 from hyst_interp.streams import Stream
 from hyst_interp.study.train_branch import margins_of as run_margins
 
@@ -28,7 +30,7 @@ def case(small_branches, small_pair):
     """(below, above, trials, what moving finds) of the small pair on 40 trials."""
     below, above = small_branches["below"], small_branches["above"]
     trials = small_pair.trials.take(slice(0, 40))
-    return below, above, trials, weight_moves(below.setup, below.weights, above.weights, trials)
+    return below, above, trials, weight_patching(below.setup, below.weights, above.weights, trials)
 
 
 def same(one, two) -> bool:
@@ -170,13 +172,14 @@ def test_logits_moved_on_planted_numbers():
 
 def test_one_network_twice_moves_exactly_nothing(case):
     below, _, trials, _ = case
-    found = weight_moves(below.setup, below.weights, below.weights, trials)
+    found = weight_patching(below.setup, below.weights, below.weights, trials)
     assert (found["distance"] == 0).all()
-    for row in move_rows(found):
+    rows = weight_rows(weight_table(found))
+    for row in rows:
         assert (row["logits_moved"].low, row["logits_moved"].high) == (0, 0)
         assert row["share"].estimate is None
         assert row["share"].reason
-    assert set(row_arrays(move_rows(found))["share"].values) == {"undefined"}
+    assert {share_text(row["share"]) for row in rows} == {"undefined"}
 
 
 def test_distance_adds_up_over_a_partition(case):
@@ -191,10 +194,13 @@ def test_distance_adds_up_over_a_partition(case):
 
 def test_rows_of_a_pair_and_their_sums(case):
     *_, found = case
-    values, rows = exchanged(found).sel(move="one"), move_rows(found)
+    values, rows = exchanged(found).sel(move="one"), weight_rows(weight_table(found))
     assert len(rows) == found.sizes["group"] + 2
     for index, row in enumerate(rows[:-2]):
-        assert row["logits_moved"] == over_trials(values["moved"].isel(group=index).values, "logits")
+        expected = over_trials(values["moved"].isel(group=index).values, "logits")
+        assert row["logits_moved"].method == expected.method
+        assert row["logits_moved"].estimate == pytest.approx(expected.estimate, rel=1e-12)
+        assert row["logits_moved"].high == pytest.approx(expected.high, rel=1e-12)
         assert row["group"] == str(found["name"].values[index])
     for level, row in zip(("group", "family"), rows[-2:], strict=True):
         members = values["moved"].isel(group=np.flatnonzero(found["level"].values == level))
@@ -207,28 +213,37 @@ def test_rows_of_many_seeds_take_the_seed_as_unit(case):
     scaled = [xr.concat([found * (s + 1), found * (s + 1.5)], "order") for s in range(3)]
     many = xr.concat(scaled, "seed").assign_coords(seed=range(3), order=range(2))
     values = exchanged(found).sel(move="one")["moved"].mean("trial")
-    for index, row in enumerate(move_rows(many)[: found.sizes["group"]]):
+    for index, row in enumerate(weight_rows(weight_table(many))[: found.sizes["group"]]):
         expected = student_t([float(values[index]) * (s + 1.25) for s in range(3)], "logits")
         assert row["logits_moved"].n == 3
         assert row["logits_moved"].estimate == pytest.approx(expected.estimate, rel=1e-4, abs=1e-7)
         assert row["logits_moved"].high == pytest.approx(expected.high, rel=1e-4, abs=1e-6)
 
 
-def test_arrays_hold_the_rows(case):
+def test_the_table_holds_groups_families_and_sums_and_nobody_moves_all_but_a_sum(case):
     *_, found = case
-    rows = move_rows(found)
-    arrays = row_arrays(rows)
-    for index, row in enumerate(rows):
+    table = weight_table(found)
+    assert list(table["group"].values) == [*found["name"].values, *SUMS]
+    assert list(table["partition"].values) == [*found["level"].values, *LEVELS]
+    for index, row in enumerate(weight_rows(table)):
         for name in ("logits_moved", "into_below", "all_but_moved"):
-            number = float(arrays["estimate"].sel(quantity=name).isel(group=index))
+            number = float(table["estimate"].sel(quantity=name).isel(group=index))
             assert np.isnan(number) if name not in row else number == row[name].estimate
+        assert ("all_but_moved" in row) == (row["group"] not in SUMS)
+
+
+def test_shares_are_told_at_two_decimals():
+    share = Estimate(0.004, -0.016, 0.0249, 0.95, "by hand", "share of the gap", 5)
+    assert share_text(share) == "+0.00 [-0.02, +0.02]"
+    assert share_text(Estimate(-0.001, -0.4, 0.4, 0.95, "by hand", "share of the gap", 5)).startswith("+0.00 ")
+    assert share_text(undefined("the gap may be 0", "share of the gap", 5)) == "undefined"
 
 
 def test_networks_of_two_shapes_are_refused(case, one_sentence):
     below, above, trials, _ = case
     wide = dict(above.weights) | {"unembed.b_U": torch.zeros(99)}
     with pytest.raises(UserError) as caught:
-        weight_moves(below.setup, below.weights, wide, trials)
+        weight_patching(below.setup, below.weights, wide, trials)
     one_sentence(caught.value, "unembed.b_U", "99")
     lacking = {name: value for name, value in above.weights.items() if name != "ln_final.w"}
     with pytest.raises(UserError) as caught:
