@@ -233,7 +233,7 @@ def _from_flat(template: xr.DataArray, estimates: Sequence[Estimate]) -> xr.Data
 
 def _table(
     template: xr.DataArray,
-    numbers: Mapping[str, np.ndarray],
+    numbers: Mapping[str, np.ndarray | np.floating],
     level: float,
     n: np.ndarray,
     method: str,

@@ -126,7 +126,7 @@ def test_without_an_anchor_at_hand_its_estimator_is_left_out(mini, call):
     assert [row["estimator"] for row in data["rows"]] == ["parts moved", "own and pooled", "own and other"]
 
 
-def test_crossing_has_every_cell_with_its_ends_and_a_ladder(told):
+def test_crossing_has_every_cell_with_its_ends_and_every_depth(told):
     data = told("cross result").data
     assert data["dims"] == ["layer", "head", "role"]
     shape = tuple(len(data["coords"][dim]) for dim in data["dims"])
@@ -136,10 +136,10 @@ def test_crossing_has_every_cell_with_its_ends_and_a_ladder(told):
     assert effects["asymmetry"] == pytest.approx(effects["necessary"] - effects["sufficient"], abs=1e-9)
     assert effects["moved"] == pytest.approx((effects["necessary"] + effects["sufficient"]) / 2, abs=1e-9)
     assert data["control"]["largest"] == 0
-    ladder = data["ladder"]
-    assert ladder[0]["moved"]["estimate"] == 0
-    assert ladder[-1]["moved"]["estimate"] == pytest.approx(data["gap"]["estimate"], abs=1e-5)
-    assert len(told("cross result").rows) == 4 * np.prod(shape) + 2 * len(ladder)
+    depths = data["ladder"]
+    assert depths[0]["moved"]["estimate"] == 0
+    assert depths[-1]["moved"]["estimate"] == pytest.approx(data["gap"]["estimate"], abs=1e-5)
+    assert len(told("cross result").rows) == 4 * np.prod(shape) + 2 * len(depths)
 
 
 @pytest.mark.parametrize("twin", ["value", "rename"])

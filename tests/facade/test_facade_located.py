@@ -7,7 +7,8 @@ import pytest
 import hyst_interp as hi
 from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.questions.crossing.figure import crossing_map
-from hyst_interp.questions.crossing.measure import crossing, crossing_table
+from hyst_interp.questions.crossing.measure import cross_model_patching
+from hyst_interp.questions.crossing.summary import crossing_table
 from hyst_interp.questions.edges.measure import histories_table, pair_effects
 from hyst_interp.questions.shapley.measure import shapley
 from hyst_interp.questions.transplant.measure import transplant
@@ -126,13 +127,13 @@ def test_information_tells_whom_to_trust_and_why(pair, same):
 def test_crossing_is_a_table_that_a_figure_takes(pair):
     found = pair.crossing("result")
     assert found["estimate"].dims == ("effect", "layer", "head", "role")
-    direct = crossing_table(crossing(pair.data, "result"))
+    direct = crossing_table(cross_model_patching(pair.data, "result"))
     assert np.array_equal(found["estimate"].values, direct["estimate"].values)
-    assert isinstance(crossing_map(found["estimate"]), go.Figure)
+    assert isinstance(crossing_map(found), go.Figure)
 
 
-def test_the_ladder_climbs_from_nothing_to_the_gap(pair):
-    rows = pair.prefix_ladder()
+def test_the_layer_swap_goes_from_nothing_to_the_gap(pair):
+    rows = pair.layer_swap()
     assert (rows[0]["rung"], rows[0]["moved"].estimate) == ("nothing", 0)
     assert rows[-1]["moved"].estimate == pytest.approx(pair.gap().estimate, abs=1e-5)
     assert sum(row["added"].estimate for row in rows) == pytest.approx(pair.gap().estimate, abs=1e-5)
@@ -188,7 +189,7 @@ ASKED = {
     "donor": lambda pair: pair.shapley(components="heads"),
     "own-mean": lambda pair: pair.shapley("own-mean", "heads"),
     "information": lambda pair: pair.information("heads,mlps"),
-    "ladder": lambda pair: pair.prefix_ladder(),
+    "layer swap": lambda pair: pair.layer_swap(),
     "edges": lambda pair: pair.edges("value", FEW),
     "gap edges": lambda pair: pair.gap_edges(8),
     "attribution": lambda pair: pair.edge_attribution("value", 2, FEW),

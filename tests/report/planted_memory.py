@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.config import StudyConfig
-from hyst_interp.questions.crossing.layer_swap import rungs
+from hyst_interp.questions.crossing.layer_swap import depths
 from hyst_interp.questions.crossing.measure import EVERYWHERE
 from hyst_interp.questions.edges.edge_attribution import STEPS
 from hyst_interp.questions.edges.graph import Graph
@@ -174,16 +174,16 @@ def crossing(study: StudyConfig, kind: str) -> xr.Dataset:
     return _moved(study, share, tuple(labels), labels, {"site": kind})
 
 
-def ladder(study: StudyConfig) -> xr.Dataset:
-    """Rungs that meet `crossing`'s residual stream where it is moved everywhere; the ends are exact."""
-    names = rungs(study.model.n_layers, bool(study.model.d_mlp))
+def swapped(study: StudyConfig) -> xr.Dataset:
+    """Depths that meet `crossing`'s residual stream where it is moved everywhere; the ends are exact."""
+    names = depths(study.model.n_layers, bool(study.model.d_mlp))
     stream = crossing(study, "resid_pre").sel(role="everywhere")["margin_after"]
     margin = margins(study)
     after = np.empty((*size(study), 2, len(names), TRIALS))
     per_layer = (len(names) - 4) // study.model.n_layers
-    for rung in range(len(names)):
-        layer = (rung - 1) // per_layer
-        after[:, :, :, rung] = stream.isel(layer=min(max(layer, 0), study.model.n_layers)).values
+    for depth in range(len(names)):
+        layer = (depth - 1) // per_layer
+        after[:, :, :, depth] = stream.isel(layer=min(max(layer, 0), study.model.n_layers)).values
     after[:, :, :, 0], after[:, :, :, -1] = margin, margin[:, :, ::-1]
     head = ("seed", "order", "branch")
     return xr.Dataset(
@@ -279,5 +279,5 @@ def memory_results(study: StudyConfig) -> dict[str, xr.Dataset]:
     found = {"transplant": transplant(study), "weights": weights(study), "information": information(study)}
     found |= {f"shapley-{game}": shapley(study, game) for game in ("donor", "own-mean")}
     found |= {f"crossing-{kind}": crossing(study, kind) for kind in ("resid_pre", "result", "mlp_out")}
-    found |= {"ladder": ladder(study), "mechanism": mechanism(study), "routes": routes(study)}
+    found |= {"ladder": swapped(study), "mechanism": mechanism(study), "routes": routes(study)}
     return found | {"routes-gap": routes_gap(study), "circuits": circuits(study), "attribution": attribution(study)}

@@ -1,21 +1,17 @@
-"""The asymmetry of histories: places moved from one into the other, the ladder of prefixes, and what relaxes later."""
+"""The asymmetry of histories: places moved from one into the other, swapped layers, and what relaxes later."""
 
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
+from hyst_interp.analysis.exchange import whole_gap
 from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import cell, records
 from hyst_interp.plots.heatmap import SITES
-from hyst_interp.questions.crossing.controls import ladder_ends, streams_against_ladder
-from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps
-from hyst_interp.questions.crossing.layer_swap import climbed, ladder_arrays, ladder_rows
-from hyst_interp.questions.crossing.measure import KINDS, crossing_table
-from hyst_interp.questions.crossing.over_time_figure import mechanism_course
-from hyst_interp.questions.crossing.over_time_summary import (
-    TOGETHER,
-    mechanism_arrays,
-    mechanism_rows,
-)
+from hyst_interp.questions.crossing.controls import streams_against_swap, swap_ends
+from hyst_interp.questions.crossing.figure import crossing_map, layer_swap_steps
+from hyst_interp.questions.crossing.measure import KINDS
+from hyst_interp.questions.crossing.over_time_figure import over_time_course
+from hyst_interp.questions.crossing.over_time_summary import TOGETHER, over_time_table
+from hyst_interp.questions.crossing.summary import crossing_table, layer_swap_table
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
@@ -27,74 +23,76 @@ MEASURES = {"mean": "means over trials", "rms": "root mean squares over trials"}
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where nothing was moved between the histories."""
-    moved = {kind: found for kind in KINDS if (found := source.results.get(f"crossing-{kind}")) is not None}
-    ladder, course = source.results.get("ladder"), source.results.get("mechanism")
-    if not moved and ladder is None and course is None:
+    results, first = source.results, source.study.seeds[0]
+    patched = {kind: results[f"crossing-{kind}"] for kind in KINDS if f"crossing-{kind}" in results}
+    swapped, followed = results.get("ladder"), results.get("mechanism")
+    if not patched and swapped is None and followed is None:
         return None
-    first = source.study.seeds[0]
-    drawn = [_map(kind, found, first) for kind, found in moved.items()]
+    maps = {kind: crossing_table(_drawn(cells, first)) for kind, cells in patched.items()}
+    drawn = [_map(kind, table, first) for kind, table in maps.items()]
     tables, words = (
         {},
-        {"maps": [one.name for one in drawn], "first": first, "ends": None, "streams": None, "later": None},
+        {"maps": [figure.name for figure in drawn], "first": first, "ends": None, "streams": None, "later": None},
     )
-    words["asymmetry"] = _asymmetry(moved)
-    if ladder is not None:
-        rungs = ladder_rows(ladder)
-        gap = over_seeds(per_seed(climbed(ladder)["gap"]))
-        drawn.append(_ladder(rungs, gap))
-        tables["ladder"] = _rungs(rungs, gap)
-        words["ends"] = tuple(size(one) for one in ladder_ends(ladder))
-        if "resid_pre" in moved:
-            words["streams"] = size(streams_against_ladder(moved["resid_pre"], ladder))
-    if course is not None:
-        rows = mechanism_rows(course)
-        drawn.append(_course(rows))
-        tables["mechanism"] = _mechanism(rows)
+    words["asymmetry"] = _asymmetry(maps)
+    if swapped is not None:
+        table, gap = layer_swap_table(swapped), whole_gap(swapped)
+        drawn.append(_layer_swap(table, gap))
+        tables["ladder"] = _depths(records(table), cell(gap))
+        words["ends"] = tuple(size(error) for error in swap_ends(swapped))
+        if "resid_pre" in patched:
+            words["streams"] = size(streams_against_swap(patched["resid_pre"], swapped))
+    if followed is not None:
+        table = over_time_table(followed)
+        rows = records(table)
+        drawn.append(_over_time(table, rows))
+        tables["mechanism"] = _comparisons(rows)
         words["later"] = [_later(rows, measure) for measure in MEASURES]
     return Chapter("crossing", "A map of the asymmetry", "Asymmetry", tables, drawn, words)
 
 
-def _map(kind: str, found: xr.Dataset, first: int) -> Figure:
-    heads = "head" in found.dims
-    one = found.sel(seed=first, drop=True).mean("order", keep_attrs=True) if heads else found
-    cells_ = crossing_table(one)
+def _drawn(patched: xr.Dataset, first: int) -> xr.Dataset:
+    """What a map is of: all seeds, or where heads have numbers of their own the first alone."""
+    return patched.sel(seed=first, drop=True).mean("order", keep_attrs=True) if "head" in patched.dims else patched
+
+
+def _map(kind: str, table: xr.Dataset, first: int) -> Figure:
+    heads = "head" in table.dims
     whose = f"seed {first}, whose heads have numbers of their own" if heads else "the mean over seeds"
     return both(
         f"crossing-{kind}",
-        lambda stacked: crossing_map(cells_["estimate"].assign_attrs(cells_.attrs), stacked),
+        lambda stacked: crossing_map(table, stacked),
         f"What moves of the gap, in logits, when {SITES[kind]} at the positions of a role, or everywhere, comes from"
-        " the"
-        f" other history; {whose}. Sufficient: how far from below’s content, moved into from above, brings the gap with"
-        " it. Necessary: how much of it goes when from below gets from above’s instead. The asymmetry, their difference"
-        " on its own scale, would be 0 if all that follows the cell were linear and alike in both histories.",
+        f" the other history; {whose}. Sufficient: how far from below’s content, moved into from above, brings the gap"
+        " with it. Necessary: how much of it goes when from below gets from above’s instead. The asymmetry, their"
+        " difference on its own scale, would be 0 if all that follows were linear and alike in both histories.",
     )
 
 
-def _asymmetry(moved: dict[str, xr.Dataset]) -> str:
+def _asymmetry(maps: dict[str, xr.Dataset]) -> str:
     """How many cells of the maps over seeds have an asymmetry whose interval leaves out 0."""
     parts = []
-    for kind, found in moved.items():
-        if "head" in found.dims:
+    for kind, table in maps.items():
+        if "head" in table.dims:
             continue
-        one = crossing_table(found).sel(effect="asymmetry")
-        known = one["low"].notnull()
-        sure = int(((one["low"] > 0) | (one["high"] < 0)).sum())
+        asymmetry = table.sel(effect="asymmetry")
+        known = asymmetry["low"].notnull()
+        sure = int(((asymmetry["low"] > 0) | (asymmetry["high"] < 0)).sum())
         parts.append(f"{sure} of {int(known.sum())} cells of {SITES[kind]}")
     return listed(parts)
 
 
-def _ladder(rows: list[Row], gap: Estimate) -> Figure:
-    arrays, mark = ladder_arrays(rows), as_arrays([gap], "cell").isel(cell=0)
+def _layer_swap(table: xr.Dataset, gap: xr.Dataset) -> Figure:
     return both(
         "ladder",
-        lambda stacked: ladder_steps(arrays, mark, stacked),
-        "A rung’s network computes the donor’s stream up to it and goes on with the receiver’s weights. The first rung"
-        " is the receiver, the last the donor, so the rungs add up to the gap and say at what depth it enters; both"
-        f" directions are climbed, black is their mean. Intervals: {method(gap)}.",
+        lambda stacked: layer_swap_steps(table, gap, stacked),
+        "A depth’s network computes the donor’s stream up to it and goes on with the receiver’s weights. The first is"
+        " the receiver, the last the donor, so the depths add up to the gap and say where it enters; layers are swapped"
+        f" in both directions, black is their mean. Intervals: {method(cell(gap))}.",
     )
 
 
-def _rungs(rows: list[Row], gap: Estimate) -> Table:
+def _depths(rows: list[Row], gap: Estimate) -> Table:
     lines = []
     for row in rows:
         share = row["added_share"]
@@ -111,23 +109,21 @@ def _rungs(rows: list[Row], gap: Estimate) -> Table:
         f"In logits. Gap: {estimate(gap)}. Intervals: {method(gap)}; shares: ratios of means with Fieller’s interval."
     )
     why = blanks(row["added_share"] for row in rows)
-    return Table("The ladder of prefixes", (*head, "share of the gap"), lines, (note, *why))
+    return Table("The layer swap", (*head, "share of the gap"), lines, (note, *why))
 
 
-def _course(rows: list[Row]) -> Figure:
-    arrays = mechanism_arrays(rows)
+def _over_time(table: xr.Dataset, rows: list[Row]) -> Figure:
     return both(
         "mechanism",
-        lambda stacked: mechanism_course(arrays, stacked=stacked),
+        lambda stacked: over_time_course(table, stacked=stacked),
         "The behaviour’s difference (the gap) and the mechanisms’ (what moving the heads’, the MLPs’, or both outputs"
-        " at"
-        " the query between the histories moves), in logits at every measured position of the hold, and as shares of"
+        " at the query between the histories moves), in logits at every measured position of the hold, and as shares of"
         " their own values at arrival. Means can cancel while nothing is alike; root mean squares over trials cannot."
         f" Intervals: {method(rows[0]['behaviour'])}.",
     )
 
 
-def _mechanism(rows: list[Row]) -> Table:
+def _comparisons(rows: list[Row]) -> Table:
     lines = [
         cells(
             Cell(str(row["mechanism"]), kind="lead"),

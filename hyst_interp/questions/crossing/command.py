@@ -50,7 +50,7 @@ def cross(
     """Move what stands at places of one history into the other, on the same trials, in both directions.
 
     Sufficient: content from below put into the network from above. Necessary: put in place of it in the network from
-    below. Beside the map stands the ladder of prefixes: how much of the gap is moved with everything up to a cut.
+    below. Beside the map stands the layer swap: how much of the gap is moved with everything up to a depth.
 
     \b
     Examples:
@@ -70,20 +70,20 @@ def cross(
     from hyst_interp.cli.rows import plain
     from hyst_interp.history.guard import one_thread
     from hyst_interp.questions.crossing import methods
-    from hyst_interp.questions.crossing.controls import ladder_ends
+    from hyst_interp.questions.crossing.controls import swap_ends
     from hyst_interp.questions.gap.headline import facts
 
     on_terminal(f"moving {site} between two networks on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = Histories.open(below, above, trials, seed)
-        cells, rungs = methods.crossing(found, site), methods.prefix_ladder(found)
-        data = facts("cross", found, manifests)
-    assert rungs.found is not None
+        pair = Histories.open(below, above, trials, seed)
+        cells, depths = methods.crossing(pair, site), methods.layer_swap(pair)
+        data = facts("cross", pair, manifests)
+    assert depths.found is not None
     data |= _map_data(cells, site)
-    data["ladder"] = [plain(row) for row in rungs]
+    data["ladder"] = [plain(row) for row in depths]
     data["control"] = {
         "what": "logits at the ladder's ends − the networks' own",
-        "largest": max(ladder_ends(rungs.found)),
+        "largest": max(swap_ends(depths.found)),
         "unit": "logits",
     }
     if file is not None:
@@ -97,12 +97,15 @@ def _draw(cells: "xr.Dataset", file: Path) -> None:
     from hyst_interp.plots.write import write_figure
     from hyst_interp.questions.crossing.figure import crossing_map
 
-    write_figure(crossing_map(cells["estimate"]), file)
+    write_figure(crossing_map(cells), file)
 
 
 def _map_data(cells: "xr.Dataset", site: str) -> dict[str, Any]:
     """Every effect as nested lists of estimates and of their intervals' ends."""
+    from hyst_interp.analysis.summary import cell
+
     dims = [str(dim) for dim in cells["estimate"].dims if dim != "effect"]
+    first = cell(cells.isel(dict.fromkeys(cells["estimate"].dims, 0)))
     return {
         "site": site,
         "dims": dims,
@@ -112,14 +115,14 @@ def _map_data(cells: "xr.Dataset", site: str) -> dict[str, Any]:
             for effect in cells["effect"].values
         },
         "units": "logits",
-        "method": cells.attrs["method"],
-        "level": cells.attrs["level"],
-        "n": cells.attrs["n"],
+        "method": first.method,
+        "level": first.level,
+        "n": first.n,
     }
 
 
 def _rows(cells: "xr.Dataset", data: dict[str, Any]) -> "Iterator[dict[str, Any]]":
-    """CSV: every cell, then every rung."""
+    """CSV: every cell, then every depth."""
     import numpy as np
 
     template = cells["estimate"]
@@ -127,12 +130,11 @@ def _rows(cells: "xr.Dataset", data: dict[str, Any]) -> "Iterator[dict[str, Any]
     for index in np.ndindex(*template.shape):
         cell = {dim: names[i] for (dim, names), i in zip(labels.items(), index, strict=True)}
         yield cell | {end: finite(float(cells[end].values[index])) for end in ENDS} | {"unit": "logits"}
-    for rung in data["ladder"]:
+    for depth in data["ladder"]:
         for name in ("moved", "added"):
-            one = rung[name]
             yield (
-                {"effect": f"ladder {name}", "rung": rung["rung"]}
-                | {end: one[end] for end in ENDS}
+                {"effect": f"ladder {name}", "rung": depth["rung"]}
+                | {end: depth[name][end] for end in ENDS}
                 | {"unit": "logits"}
             )
 
@@ -148,13 +150,13 @@ def _table(data: dict[str, Any], cells: "xr.Dataset", p0: float, colour: bool) -
     for effect in MAPS:
         lines += [*map_lines(effect, cells["estimate"].sel(effect=effect), "logits", colour), ""]
     lines += [_largest(cells, colour), ""]
-    ladder = data["ladder"]
-    bars = Bars([row["moved"]["estimate"] for row in ladder], width=13)
+    depths = data["ladder"]
+    bars = Bars([row["moved"]["estimate"] for row in depths], width=13)
     body = [
         [row["rung"], estimate_text(row["moved"]), estimate_text(row["added"]), bars.draw(row["moved"]["estimate"])]
-        for row in ladder
+        for row in depths
     ]
-    lines += [layout(["the donor's up to", "logits moved", "added by this rung", ""], body, "llll", colour), ""]
+    lines += [layout(["the donor's up to", "logits moved", "added at this depth", ""], body, "llll", colour), ""]
     foot = [
         "Logits moved of the gap: what moves it the way of its sign has its sign; · is under half a unit. sufficient:"
         " from below's content moved into from above; necessary: from below's replaced by from above's; asymmetry:"

@@ -3,7 +3,7 @@
 The behaviour's difference is the gap. The mechanism's is what the gap loses when the heads' outputs, the MLPs' outputs,
 both, or the residual stream at the entry of a layer are moved at the query from one history into the other. A share of
 the gap cannot tell the two apart as they fade, so both are kept in logits, trial by trial, at every stop of a
-relaxation; `mechanism_rows` says how much of its own value at arrival each has left, and which of them is later.
+relaxation; `over_time_table` says how much of its own value at arrival each has left, and which of them is later.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ class Stop:
     pair: PairData
 
 
-def mechanism_course(stops: Iterable[Stop]) -> xr.Dataset:
+def crossing_over_time(stops: Iterable[Stop]) -> xr.Dataset:
     """What every mechanism moves at every stop, per trial; stops may be made one by one as they are asked for.
 
     Args:
@@ -53,30 +53,30 @@ def mechanism_course(stops: Iterable[Stop]) -> xr.Dataset:
     Raises:
         UserError: no stops, positions that do not rise, other trials at a later stop, or networks of other shapes.
     """
-    found: list[xr.Dataset] = []
+    measured: list[xr.Dataset] = []
     tokens: np.ndarray | None = None
     for stop in stops:
-        if found and stop.position <= int(found[-1]["position"]):
+        if measured and stop.position <= int(measured[-1]["position"]):
             raise UserError(
-                f"position {stop.position} follows {int(found[-1]['position'])}; give the stops in rising order."
+                f"position {stop.position} follows {int(measured[-1]['position'])}; give the stops in rising order."
             )
         if tokens is not None and not np.array_equal(tokens, stop.pair.trials.tokens):
             raise UserError(
                 f"the trials at position {stop.position} are others than before; use the same at all stops."
             )
         tokens = stop.pair.trials.tokens
-        found.append(_at(stop))
-    if not found:
+        measured.append(_at(stop))
+    if not measured:
         raise UserError("there are no stops; give at least the pair at arrival.")
-    return xr.concat(found, "position", coords="different", compat="equals")
+    return xr.concat(measured, "position", coords="different", compat="equals")
 
 
-def mechanism_values(found: xr.Dataset) -> xr.Dataset:
+def over_time_values(followed: xr.Dataset) -> xr.Dataset:
     """Gap and logits moved at every stop, trials and further dims (seed, order) kept; in logits, float64.
 
     Variables: `gap` (position); `into_below`, `into_above`, and their mean `moved` (position, mechanism).
     """
-    return exchanged(found).drop_vars("interaction")
+    return exchanged(followed).drop_vars("interaction")
 
 
 def _at(stop: Stop) -> xr.Dataset:

@@ -1,4 +1,4 @@
-"""Patching across histories: maps of layer × role, and the ladder of prefixes along the depth."""
+"""Cross-model patching: maps of layer × role, and swapped layers along the depth."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,20 +20,20 @@ PLOT, TOP, BOTTOM, SIDE, BETWEEN = 280, 92, 56, 40, 84
 """Heights in pixels: a panel, the margins, a heading, between panels one below the other."""
 
 
-def crossing_map(cells: xr.DataArray, stacked: bool = False) -> go.Figure:
+def crossing_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     """What moving a cell from one history into the other moves of the gap: sufficient, necessary, and the asymmetry.
 
     Args:
-        cells: `estimate` of `localization.crossing.crossing_table`, dims (effect, layer[, head], role), in logits, with
-            the site, and the gap as text, in `attrs`. What moves the gap the way of its sign has its sign.
+        table: `questions.crossing.summary.crossing_table`, dims (effect, layer[, head], role), in logits, with the
+            site, and the gap as text, in `attrs`. What moves the gap the way of its sign has its sign.
         stacked: panels one below the other instead of side by side.
     """
-    chosen = cells.sel(effect=list(MAPS)).rename(effect="history")
+    chosen = table["estimate"].sel(effect=list(MAPS)).rename(effect="history")
     histories = ["difference" if name == "asymmetry" else name for name in MAPS]
-    site = SITES[str(cells.attrs["site"])]
-    gap = f" (gap {cells.attrs['gap']} logits)".replace("-", "−") if "gap" in cells.attrs else ""
+    site = SITES[str(table.attrs["site"])]
+    gap = f" (gap {table.attrs['gap']} logits)".replace("-", "−") if "gap" in table.attrs else ""
     words = {"title": f"Moving {site} between the histories{gap}", "quantity": "logits moved", "units": "logits"}
-    figure = heatmap(chosen.assign_coords(history=histories).assign_attrs(cells.attrs | words), stacked)
+    figure = heatmap(chosen.assign_coords(history=histories).assign_attrs(table.attrs | words), stacked)
     names = {"from below − from above": HEADS["asymmetry"]} | {name: HEADS[name] for name in histories[:2]}
     figure.for_each_trace(lambda trace: trace.update(name=names[trace.name]))
 
@@ -48,26 +48,26 @@ def crossing_map(cells: xr.DataArray, stacked: bool = False) -> go.Figure:
     return figure
 
 
-def ladder_steps(ladder: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> go.Figure:
-    """The gap along the depth: how much is moved up to every rung, and how much each rung adds.
+def layer_swap_steps(table: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> go.Figure:
+    """The gap along the depth: how much is moved up to every depth, and how much each depth adds.
 
     Args:
-        ladder: `localization.prefix_ladder.ladder_arrays`, dims (quantity, rung).
+        table: `questions.crossing.summary.layer_swap_table`, dims (quantity, rung).
         gap: `estimate`, `low`, `high` without dims.
         stacked: panels one below the other instead of side by side.
     """
-    rungs = [str(rung) for rung in ladder["rung"].values]
-    places = list(range(len(rungs)))
+    depths = [str(depth) for depth in table["rung"].values]
+    places = list(range(len(depths)))
     plot = 2 * PLOT + BETWEEN + SIDE if stacked else PLOT
     figure = themed("Where along the depth the gap enters", height=plot + TOP + BOTTOM + 60)
     xs = [(0.0, 1.0)] * 2 if stacked else domains(2, 0.09)
     ys = domains(2, (BETWEEN + SIDE) / plot)[::-1] if stacked else [(0.0, 1.0)] * 2
-    panels = (("moved by the donor’s prefix up to here", ""), ("added by this rung", "added_"))
+    panels = (("moved by the donor’s layers up to here", ""), ("added at this depth", "added_"))
     for index, (heading, prefix) in enumerate(panels):
         x_name, y_name = axis_names(index)
         where = {"xaxis": x_name, "yaxis": y_name}
-        mean = ladder.sel(quantity="moved" if not prefix else "added")
-        sides = [ladder.sel(quantity=f"{prefix}{side}") for side in ("into_below", "into_above")]
+        mean = table.sel(quantity="moved" if not prefix else "added")
+        sides = [table.sel(quantity=f"{prefix}{side}") for side in ("into_below", "into_above")]
         points = [mean["estimate"].values, *(one["estimate"].values for one in sides), [float(gap["estimate"])]]
         ends = limits(np.concatenate(points), [mean["low"].values, mean["high"].values], 0.3)
         for one, colour, label in zip(
@@ -76,7 +76,7 @@ def ladder_steps(ladder: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> 
             figure.add_trace(
                 go.Scatter(
                     x=places,
-                    text=rungs,
+                    text=depths,
                     y=one["estimate"].values,
                     mode="lines+markers" if not prefix else "markers",
                     line={"color": rgba(colour, 0.75), "width": 1.4},
@@ -106,7 +106,7 @@ def ladder_steps(ladder: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> 
         figure.add_trace(
             go.Scatter(
                 x=places,
-                text=rungs,
+                text=depths,
                 y=mean["estimate"].values,
                 mode="lines+markers" if not prefix else "markers",
                 line={"color": INK, "width": 2},
@@ -139,7 +139,7 @@ def ladder_steps(ladder: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> 
             xs[index],
             ys[index],
             heading,
-            x_axis={"tickangle": -40, "tickvals": places, "ticktext": rungs, "range": [-0.6, len(rungs) - 0.4]},
+            x_axis={"tickangle": -40, "tickvals": places, "ticktext": depths, "range": [-0.6, len(depths) - 0.4]},
             y_axis={
                 "title": {"text": "logits" if stacked or index == 0 else ""},
                 "range": list(ends),

@@ -1,13 +1,14 @@
-"""The ladder of prefixes: how much of the way to the donor is gone when everything up to a cut is the donor's.
+"""Swapped layers: how much of the way to the donor is gone when everything up to a depth is the donor's.
 
-A rung's network computes the donor's stream, at every position, up to its cut, and the receiver's weights read it from
-there on. The first rung moves nothing and gives the receiver's own logits, the last moves everything, the final
+A depth's network computes the donor's stream, at every position, up to its cut, and the receiver's weights read it from
+there on. The first depth moves nothing and gives the receiver's own logits, the last moves everything, the final
 LayerNorm and the unembedding included, and gives the donor's logits: both exactly, by the same operations on the same
-numbers. So what the rungs add, from one to the next, is the whole gap, and says where along the depth it enters. Rungs
-between layers are the residual stream of `crossing` moved everywhere; this ladder goes on where that ends.
+numbers. So what the depths add, from one to the next, is the whole gap, and says where along the depth it enters.
+Depths between layers are the residual stream of `cross_model_patching` moved everywhere; this goes on where that ends.
 
-Rungs add in one order, and an addition depends on what is below and above it. The other direction climbs the same
-ladder with the roles exchanged: its mean with the first weighs both, and their difference is reported.
+Layers are swapped in one order, and an addition depends on what is below and above it. The other direction swaps them
+with the roles exchanged: its mean with the first weighs both, and their difference is reported. In results the
+dimension of depths is `rung`.
 """
 
 from collections.abc import Mapping
@@ -18,28 +19,23 @@ import xarray as xr
 from jaxtyping import Float
 from torch.func import functional_call
 
-from hyst_interp.analysis.exchange import exchanged
 from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.readout import chunks, read
-from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 
 NOTHING, EVERYTHING = "nothing", "unembedding"
-"""First and last rung."""
+"""First and last depth."""
 
 
-def rungs(n_layers: int, mlps: bool) -> tuple[str, ...]:
-    """Names of the rungs, each the last thing that is the donor's: `nothing`, `embeddings`, `L0 attention`, …"""
+def depths(n_layers: int, mlps: bool) -> tuple[str, ...]:
+    """Names of the depths, each the last thing that is the donor's: `nothing`, `embeddings`, `L0 attention`, …"""
     layers = [f"L{layer} {part}" for layer in range(n_layers) for part in ("attention", *(["MLP"] if mlps else []))]
     return (NOTHING, "embeddings", *layers, "final norm", EVERYTHING)
 
 
-def rung_of(parameter: str) -> str:
-    """The rung at which a parameter becomes the donor's; LayerNorms go with what reads through them.
+def depth_of(parameter: str) -> str:
+    """The depth at which a parameter becomes the donor's; LayerNorms go with what reads through them.
 
     Raises ValueError for a name that is no parameter of these networks.
     """
@@ -55,22 +51,22 @@ def rung_of(parameter: str) -> str:
             return "final norm"
         case "unembed":
             return EVERYTHING
-    raise ValueError(f"parameter '{parameter}' has no place on the ladder; add it to rung_of")
+    raise ValueError(f"parameter '{parameter}' has no depth; add it to depth_of")
 
 
-def prefix_ladder(pair: PairData) -> xr.Dataset:
-    """Margins at every rung, both directions, per trial.
+def layer_swap(pair: PairData) -> xr.Dataset:
+    """Margins at every depth, both directions, per trial.
 
     Returns:
         `margin` (branch, trial), the networks' own; `margin_after` (branch, rung, trial), `branch` the receiver;
         `end_error` (branch, end), the largest |difference of a logit| at the query, over trials and vocabulary: of the
-        rung `nothing` from the receiver's own run, and of the last rung from the donor's own run. 0 exactly.
+        depth `nothing` from the receiver's own run, and of the last depth from the donor's own run. 0 exactly.
 
     Raises:
         UserError: networks of different shapes.
     """
     refuse_other_shapes(pair)
-    names = rungs(pair.below.cfg.n_layers, not pair.below.cfg.attn_only)
+    names = depths(pair.below.cfg.n_layers, not pair.below.cfg.attn_only)
     models = {"below": pair.below, "above": pair.above}
     margin = np.empty((len(BRANCHES), len(pair.trials)), np.float32)
     after = np.empty((len(BRANCHES), len(names), len(pair.trials)), np.float32)
@@ -108,10 +104,10 @@ def prefix_ladder(pair: PairData) -> xr.Dataset:
 
 
 def hybrid(receiver: Hooked, donor: Hooked, up_to: tuple[str, ...]) -> dict[str, torch.Tensor]:
-    """Named parameters, those of the rungs in `up_to` the donor's, the others the receiver's; no tensor is copied."""
+    """Named parameters, those of the depths in `up_to` the donor's, the others the receiver's; no tensor is copied."""
     own, other = (dict(model.named_parameters()) for model in (receiver, donor))  # type: ignore[attr-defined]
     device = device_of(receiver)
-    return {name: (other[name].to(device) if rung_of(name) in up_to else own[name]).detach() for name in own}
+    return {name: (other[name].to(device) if depth_of(name) in up_to else own[name]).detach() for name in own}
 
 
 def _logits(
@@ -120,46 +116,3 @@ def _logits(
     """Logits at the query of `model` with some parameters exchanged for this one call."""
     with torch.no_grad():
         return functional_call(model, dict(weights), (tokens.to(device_of(model)),))[:, -1]  # type: ignore[arg-type]
-
-
-def climbed(found: xr.Dataset) -> xr.Dataset:
-    """Logits of the gap moved at every rung, and added by it, trials and further dims (seed, order) kept; float64.
-
-    Variables: `gap`; `into_below`, `into_above` (rung), 0 at the first rung and the gap at the last; `moved`, their
-    mean; and `added`, `added_into_below`, `added_into_above`: the step from the rung before, 0 at the first. `added`
-    sums to the gap.
-    """
-    values = exchanged(found).drop_vars("interaction")
-    names = {"added_into_below": "into_below", "added_into_above": "into_above", "added": "moved"}
-    steps = {step: values[level] - values[level].shift(rung=1, fill_value=0.0) for step, level in names.items()}
-    return values.assign({name: one.assign_attrs(units="logits") for name, one in steps.items()})
-
-
-def ladder_rows(found: xr.Dataset) -> list[Row]:
-    """One row a rung: `rung`, `moved`, `into_below`, `into_above`, `added` and its directions, `added_share`.
-
-    Over seeds where there is a `seed`, else over the trials of one pair.
-    """
-    values = climbed(found)
-    over = "seeds" if "seed" in values.dims else "trials"
-    values = values.map(per_seed) if over == "seeds" else values
-    names = [str(name) for name in values.data_vars if name != "gap"]
-    rows: list[Row] = []
-    for rung in values["rung"].values:
-        here = values.sel(rung=rung, drop=True)
-        row: Row = {"rung": str(rung)}
-        row |= {
-            name: over_seeds(here[name]) if over == "seeds" else over_trials(here[name].values, "logits")
-            for name in names
-        }
-        row["added_share"] = ratio_of_means(here["added"].values, here["gap"].values, "share of the gap", over=over)
-        rows.append(row)
-    return rows
-
-
-def ladder_arrays(rows: list[Row]) -> xr.Dataset:
-    """`ladder_rows` for a figure: `estimate`, `low`, `high`, dims (quantity, rung), in logits."""
-    names = [name for name in rows[0] if name not in ("rung", "added_share")]
-    columns = [as_arrays([one for row in rows if isinstance(one := row[name], Estimate)], "rung") for name in names]
-    joined = xr.concat(columns, "quantity", combine_attrs="drop_conflicts")
-    return joined.assign_coords(quantity=names, rung=[str(row["rung"]) for row in rows])

@@ -1,10 +1,10 @@
-"""Cross-history patching: one place of one history moved into the other, same trials, both directions.
+"""Cross-model patching: one place of one history moved into the other, same trials, both directions.
 
 A cell is a place of the network (the residual stream at the entry of a layer, what a head or an MLP writes) at the
 positions of one role, or everywhere. No token differs between the two runs, so every position counts. What heads and
 MLPs write is in the frame of the residual stream: their own W_O, W_out go with it. A patch of the residual stream moves
 the stream itself: the receiver's later weights then read a stream that they were not trained with, so moving all of it
-does not give the donor's logits (`prefix_ladder` moves the later weights too, rung by rung).
+does not give the donor's logits (`layer_swap` moves the later weights too, depth by depth).
 
 Two runs a cell answer four questions. With A, B the histories, and logits moved counted towards the donor as the gap's
 sign wants (negative: away from it),
@@ -20,10 +20,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from hyst_interp.analysis.exchange import exchanged
 from hyst_interp.analysis.pair_data import PairData, refuse_other_shapes
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.analysis.summary import per_seed
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.cached_sweep import cached_sweep
@@ -34,7 +31,6 @@ from hyst_interp.interventions.patching import Grid, grid, hook_at
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Site
-from hyst_interp.statistics import Estimate, over_trials
 from hyst_interp.tasks.trials import Trials
 
 KINDS = ("resid_pre", "result", "mlp_out")
@@ -49,7 +45,7 @@ MAPS = {
 """Map → what it shows, for what from below carries; for from above, the first two change places."""
 
 
-def crossing(pair: PairData, kind: str) -> xr.Dataset:
+def cross_model_patching(pair: PairData, kind: str) -> xr.Dataset:
     """Margins of both networks with every cell of site `kind` from the other history, per trial.
 
     Returns:
@@ -69,8 +65,8 @@ def crossing(pair: PairData, kind: str) -> xr.Dataset:
         for index, branch in enumerate(BRANCHES):
             donor = contents(models[BRANCHES[1 - index]], trials, plan.sites)
             cells = [[Edit(site, donor[site], 1.0, mask)] for site in plan.sites for mask in place_masks(trials)]
-            found = cached_sweep(models[branch], trials, [[], *cells])["margin"]
-            before[index, part], after[index, :, part] = found[0], found[1:]
+            margins = cached_sweep(models[branch], trials, [[], *cells])["margin"]
+            before[index, part], after[index, :, part] = margins[0], margins[1:]
     dims = ("branch", *plan.dims, "trial")
     unit = {"units": "logits"}
     return xr.Dataset(
@@ -88,7 +84,7 @@ def crossing(pair: PairData, kind: str) -> xr.Dataset:
 
 
 def cells_of(pair: PairData, kind: str) -> Grid:
-    """The map's cells; UserError as `crossing` says."""
+    """The map's cells; UserError as `cross_model_patching` says."""
     if kind not in KINDS:
         raise UserError(f"site '{kind}' cannot be moved between histories; use one of {', '.join(KINDS)}.")
     refuse_other_shapes(pair)
@@ -105,51 +101,16 @@ def contents(model: Hooked, trials: Trials, sites: tuple[Site, ...]) -> dict[Sit
     names = {site: hook_at(site, model.cfg.n_layers) for site in sites}
     tokens = torch.from_numpy(trials.tokens).to(device_of(model))
     _, acts = capture(model, tokens, sorted(set(names.values())))
-    found = {}
+    references = {}
     for site, name in names.items():
         if site.head is None:
-            found[site] = Reference(acts[name], per_trial=True)
+            references[site] = Reference(acts[name], per_trial=True)
         else:
             written = contribution(acts[name][:, :, site.head], output_matrix(model, site.layer)[site.head])
-            found[site] = Reference(written, per_trial=True, frame="stream")
-    return found
+            references[site] = Reference(written, per_trial=True, frame="stream")
+    return references
 
 
 def place_masks(trials: Trials) -> list[np.ndarray]:
     """Positions of every role, then of all, [trial, pos]."""
     return [*(trials.role_positions(role) for role in trials.role_names), np.ones(trials.tokens.shape, dtype=bool)]
-
-
-def crossed(found: xr.Dataset) -> xr.Dataset:
-    """Logits moved by every cell, trials and further dims (seed, order) kept; float64.
-
-    Variables: `gap`; `sufficient` (into from above) and `necessary` (into from below), for what from below carries;
-    `moved`, the mean of the two, which is the donors' headline; `asymmetry`, necessary − sufficient.
-    """
-    values = exchanged(found)
-    asymmetry = (values["into_below"] - values["into_above"]).assign_attrs(units="logits")
-    named = values.rename(into_above="sufficient", into_below="necessary").drop_vars("interaction")
-    return named.assign(asymmetry=asymmetry).assign_attrs(found.attrs)
-
-
-def crossing_table(found: xr.Dataset) -> xr.Dataset:
-    """`estimate`, `low`, `high` of every cell, dims (effect, layer[, head], role), in logits.
-
-    `effect` holds `MAPS` and `moved`. Over seeds where there is a `seed` (each the mean over its trials and orders),
-    else over the trials of one pair. The gap stands in `attrs` as text: what moves it the way of its sign has its sign.
-    """
-    values = crossed(found)
-    seeds = "seed" in values.dims
-    names = [*MAPS, "moved"]
-    unit = "seed" if seeds else "trial"
-    cells = xr.concat([per_seed(values[name]) if seeds else values[name] for name in names], "effect")
-    cells = cells.assign_coords(effect=names).transpose("effect", ..., unit)
-    template = cells.isel({unit: 0}, drop=True)
-    flat = as_arrays([_estimate(row, seeds) for row in cells.values.reshape(-1, cells.sizes[unit])], "cell")
-    arrays = {name: template.copy(data=one.values.reshape(template.shape)) for name, one in flat.data_vars.items()}
-    gap = _estimate((per_seed(values["gap"]) if seeds else values["gap"]).values, seeds)
-    return xr.Dataset(arrays, attrs=found.attrs | flat.attrs | {"gap": gap.text(2)})
-
-
-def _estimate(values: np.ndarray, seeds: bool) -> Estimate:
-    return over_seeds(xr.DataArray(values, dims="seed")) if seeds else over_trials(values, "logits")

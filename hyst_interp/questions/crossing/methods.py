@@ -10,8 +10,11 @@ import xarray as xr
 
 from hyst_interp.analysis.histories import TWO_NETWORKS, Histories
 from hyst_interp.analysis.replicates import bare
-from hyst_interp.analysis.rows import Column, Row, Rows
-from hyst_interp.questions.crossing import layer_swap, measure
+from hyst_interp.analysis.rows import Column, Rows
+from hyst_interp.analysis.summary import records
+from hyst_interp.questions.crossing.layer_swap import layer_swap as swap_layers
+from hyst_interp.questions.crossing.measure import cross_model_patching
+from hyst_interp.questions.crossing.summary import crossing_table, layer_swap_table
 from hyst_interp.questions.gap.methods import gap
 from hyst_interp.statistics import Estimate
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-RUNGS = (
+DEPTHS = (
     Column("rung", "the donor's up to"),
     Column("moved", "logits moved"),
     Column("added", "added"),
@@ -30,9 +33,9 @@ RUNGS = (
 def crossing(pair: Histories, site: str = "resid_pre") -> xr.Dataset:
     """Content of each history moved into the other, cell by cell: where it suffices, and where it is needed.
 
-    Variables `estimate`, `low`, `high` in logits, dims (effect, layer[, head], role): `sufficient`, `necessary`,
-    their difference `asymmetry`, and `moved`, their mean; roles and `everywhere`. `attrs["gap"]` is the gap as
-    text. `hi.figures.crossing_map(….["estimate"])` draws it.
+    A table in logits, dims (effect, layer[, head], role), with `estimate`, `low`, `high`, and what else an estimate
+    has: `sufficient`, `necessary`, their difference `asymmetry`, and `moved`, their mean; roles and `everywhere`.
+    `attrs["gap"]` is the gap as text. `hi.figures.crossing_map` draws it.
 
     Args:
         site: `resid_pre`, `result`, or `mlp_out`.
@@ -40,26 +43,26 @@ def crossing(pair: Histories, site: str = "resid_pre") -> xr.Dataset:
     Raises:
         UserError: a site that cannot be moved, or that the model does not have; networks of different shapes.
     """
-    table = measure.crossing_table(measure.crossing(pair.data, site))
-    return table.assign({name: one.assign_attrs(table.attrs) for name, one in table.data_vars.items()})
+    return crossing_table(cross_model_patching(pair.data, site))
 
 
-def prefix_ladder(pair: Histories) -> Rows:
-    """Along the depth: how much of the gap is moved when everything up to a cut is the donor's, a row a rung.
+def layer_swap(pair: Histories) -> Rows:
+    """Along the depth: how much of the gap is moved when everything up to a depth is the donor's, a row a depth.
 
-    In logits `moved` (0 at the first rung and the gap at the last, exactly) and `added` by the rung, mean of both
-    directions, and each direction; `added_share` of the gap. `found["end_error"]` is the control: 0 exactly.
+    `rung` names the depth. In logits `moved` (0 at the first depth and the gap at the last, exactly) and `added` by
+    it, mean of both directions, and each direction; `added_share` of the gap. `found["end_error"]` is the
+    control: 0 exactly.
 
     Raises:
         UserError: networks of different shapes.
     """
-    ladder = layer_swap.prefix_ladder(pair.data)
-    rows = layer_swap.ladder_rows(ladder)
-    return Rows(rows, RUNGS, ladder, partial(of_ladder, rows, gap(pair)), notes=[TWO_NETWORKS])
+    swapped = swap_layers(pair.data)
+    table = layer_swap_table(swapped)
+    return Rows(records(table), DEPTHS, swapped, partial(of_layer_swap, table, gap(pair)), notes=[TWO_NETWORKS])
 
 
-def of_ladder(rows: list[Row], whole: Estimate, stacked: bool = False) -> "go.Figure":
-    """The ladder as steps along the depth."""
-    from hyst_interp.questions.crossing.figure import ladder_steps
+def of_layer_swap(table: xr.Dataset, whole: Estimate, stacked: bool = False) -> "go.Figure":
+    """The table of swapped layers as steps along the depth."""
+    from hyst_interp.questions.crossing.figure import layer_swap_steps
 
-    return ladder_steps(layer_swap.ladder_arrays(rows), bare(whole), stacked)
+    return layer_swap_steps(table, bare(whole), stacked)

@@ -2,7 +2,7 @@
 
 The left column takes means over trials, which can cancel; the right one root mean squares, which cannot. In the lower
 row a full marker says that a mechanism is surely later or earlier than the behaviour, by the rule of
-`localization.mechanism_rows`.
+`over_time_summary`.
 """
 
 from collections.abc import Sequence
@@ -50,18 +50,18 @@ PLOT, TOP, BOTTOM, BETWEEN = 250, 96, 52, 74
 """Heights in pixels: a panel, the margins, between panels."""
 
 
-def mechanism_course(
-    course: xr.Dataset, mechanisms: Sequence[str] = ("heads", "mlps", "all"), stacked: bool = False
+def over_time_course(
+    table: xr.Dataset, mechanisms: Sequence[str] = ("heads", "mlps", "all"), stacked: bool = False
 ) -> go.Figure:
     """Behaviour and mechanisms over updates since the fork, with their intervals, by both measures.
 
     Args:
-        course: `localization.mechanism_rows.mechanism_arrays`, dims (quantity, measure, mechanism, position).
-        mechanisms: which to draw, those of `course` among them.
+        table: `questions.crossing.over_time_summary.over_time_table`, dims (quantity, measure, mechanism, position).
+        mechanisms: which to draw, those of `table` among them.
         stacked: panels one below the other instead of two by two.
     """
-    there = [str(name) for name in course["mechanism"].values]
-    shown = [name for name in mechanisms if name in there]
+    known = [str(name) for name in table["mechanism"].values]
+    shown = [name for name in mechanisms if name in known]
     others = [name for name in shown if name not in LOOKS]
     looks = {name: LOOKS[name] if name in LOOKS else OTHERS[others.index(name) % len(OTHERS)] for name in shown}
     down = 4 if stacked else 2
@@ -70,7 +70,7 @@ def mechanism_course(
     heights = domains(down, BETWEEN / plot)[::-1]
     panels = [(measure, share) for share in (False, True) for measure in HEADINGS]
     for index, (measure, share) in enumerate(panels):
-        one = course.sel(measure=measure)
+        one = table.sel(measure=measure)
         x_name, y_name = axis_names(index)
         where = {"xaxis": x_name, "yaxis": y_name}
         pick = "moved_left" if share else "moved"

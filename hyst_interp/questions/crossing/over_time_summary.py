@@ -18,125 +18,104 @@ A behaviour that overshoots has |left| again; the signed ratios are in the rows.
 a `seed`, else over the trials of one pair.
 """
 
-from dataclasses import replace
 from itertools import product
-from math import sqrt
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
-from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
-from hyst_interp.questions.crossing.crossing_over_time import mechanism_values
-from hyst_interp.statistics import Estimate, over_trials, ratio_of_means, undefined
+from hyst_interp.analysis.summary import QUANTITY, join, replicate_of, replicates, shares, summarise
+from hyst_interp.questions.crossing.crossing_over_time import over_time_values
 
 MEASURES = ("mean", "rms")
 TOGETHER = 0.1
 """Share of the value at arrival within which behaviour and mechanism count as relaxing together."""
 UNIT = "share of the value at arrival"
 
-Values = Float[np.ndarray, " unit"]
 
+def over_time_table(followed: xr.Dataset) -> xr.Dataset:
+    """The table of every measure, mechanism, and stop, dims (quantity, measure, mechanism, position).
 
-def mechanism_rows(found: xr.Dataset) -> list[Row]:
-    """One row a measure, a mechanism, and a stop.
-
-    Keys: `measure`, `mechanism`, `position`; in logits `behaviour` and `moved`; `behaviour_left`, `moved_left`, and
-    `difference` as shares of the values at arrival; `verdict` (`arrival` at the first stop).
+    Quantities: in logits `behaviour` and `moved`; `behaviour_left`, `moved_left`, and `difference` as shares of the
+    values at arrival. The coordinate `verdict` (measure, mechanism, position) is `arrival` at the first stop.
 
     Args:
-        found: `mechanism_course`'s Dataset, of one pair, or with dims `seed` and `order`.
+        followed: `crossing_over_time`'s Dataset, of one pair, or with dims `seed` and `order`.
     """
-    values = mechanism_values(found)
-    over = "seeds" if "seed" in values.dims else "trials"
+    values = over_time_values(followed).drop_vars("tau", errors="ignore")
     squares = (values["into_below"] ** 2 + values["into_above"] ** 2) / 2
-    pairs = {"mean": (values["gap"], values["moved"]), "rms": (values["gap"] ** 2, squares)}
-    rows: list[Row] = []
-    for measure, both in pairs.items():
-        gap, moved = (per_seed(one) if over == "seeds" else one for one in both)
-        for mechanism in moved["mechanism"].values:
-            one = moved.sel(mechanism=mechanism)
-            for index, position in enumerate(found["position"].values):
-                row: Row = {"measure": measure, "mechanism": str(mechanism), "position": int(position)}
-                now, then = ((gap[{"position": i}].values, one[{"position": i}].values) for i in (index, 0))
-                row |= _sizes(measure, now, over) | _left(measure, now, then, over)
-                row["verdict"] = "arrival" if index == 0 else verdict(row["difference"])  # type: ignore[arg-type]
-                rows.append(row)
-    return rows
-
-
-def verdict(difference: Estimate) -> str:
-    """`later`, `earlier`, `together`, or `undetermined`, by the module's rule."""
-    low, high = difference.low, difference.high
-    if low is None or high is None:
-        return "undetermined"
-    if low > 0 or high < 0:
-        return "later" if low > 0 else "earlier"
-    return "together" if max(-low, high) <= TOGETHER else "undetermined"
-
-
-def mechanism_arrays(rows: list[Row]) -> xr.Dataset:
-    """Rows for a figure: `estimate`, `low`, `high`, dims (quantity, measure, mechanism, position), and `verdict`."""
-    names = ("behaviour", "moved", "behaviour_left", "moved_left", "difference")
-    coords = {dim: list(dict.fromkeys(row[dim] for row in rows)) for dim in ("measure", "mechanism", "position")}
-    shape = tuple(len(labels) for labels in coords.values())
-    columns = []
-    for name in names:
-        flat = as_arrays([one for row in rows if isinstance(one := row[name], Estimate)], "cell")
-        columns.append(xr.Dataset({key: (tuple(coords), one.values.reshape(shape)) for key, one in flat.items()}))
-    joined = xr.concat(columns, "quantity").assign_coords(quantity=list(names), **coords)
-    words = np.array([str(row["verdict"]) for row in rows]).reshape(shape)
-    return joined.assign(verdict=(tuple(coords), words))
-
-
-def _sizes(measure: str, now: tuple[Values, Values], over: str) -> dict[str, Estimate]:
-    sizes = [_mean(one, "logits", over) for one in now]
-    if measure == "rms":
-        sizes = [rooted(one) for one in sizes]
-    return dict(zip(("behaviour", "moved"), sizes, strict=True))
-
-
-def _left(measure: str, now: tuple[Values, Values], then: tuple[Values, Values], over: str) -> dict[str, Estimate]:
-    left = [ratio_of_means(one, arrival, UNIT, over=over) for one, arrival in zip(now, then, strict=True)]
-    if measure == "rms":
-        left = [rooted(one) for one in left]
-    found = dict(zip(("behaviour_left", "moved_left"), left, strict=True))
-    return found | {"difference": _difference(measure, now, then, left, over)}
-
-
-def _difference(
-    measure: str, now: tuple[Values, Values], then: tuple[Values, Values], left: list[Estimate], over: str
-) -> Estimate:
-    """|left| of the mechanism − |left| of the behaviour, by the linear terms of both ratios."""
-    for one in left:
-        if one.low is None:
-            return undefined(one.reason or "no interval", UNIT, one.n)
-    terms, signs = [], []
-    for one, at, arrival in zip(left, now, then, strict=True):
-        ratio = float(at.mean() / arrival.mean())
-        slope = (at - ratio * arrival) / arrival.mean()
-        if measure == "rms":
-            ratio, slope = sqrt(ratio), slope / (2 * sqrt(ratio)) if ratio else slope
-        terms.append((ratio, slope))
-        signs.append((1.0, -1.0) if one.contains(0) and measure == "mean" else (1.0 if ratio >= 0 else -1.0,))
-    (gap, gap_slope), (moved, moved_slope) = terms
-    ends = [
-        _mean(plus * (moved + moved_slope) - minus * (gap + gap_slope), UNIT, over) for minus, plus in product(*signs)
-    ]
-    low, high = min(float(one.low or 0) for one in ends), max(float(one.high or 0) for one in ends)
-    method = f"{ends[0].method}, linear terms of both ratios"
-    return replace(ends[0], estimate=abs(moved) - abs(gap), low=low, high=high, method=method)
-
-
-def rooted(squares: Estimate) -> Estimate:
-    """The estimate of a mean square, or of a ratio of such, as one of its root; an end below 0 becomes 0."""
-    roots = [None if end is None else sqrt(max(end, 0.0)) for end in (squares.estimate, squares.low, squares.high)]
-    return replace(
-        squares, estimate=roots[0], low=roots[1], high=roots[2], method=f"{squares.method}, of squares, rooted"
+    gap, moved = (
+        xr.concat([replicates(mean), replicates(square)], "measure").assign_coords(measure=list(MEASURES))
+        for mean, square in ((values["gap"], values["gap"] ** 2), (values["moved"], squares))
     )
+    sizes = [_of_roots(summarise(one, "logits")) for one in (gap, moved)]
+    left = [_of_roots(shares(one, one.isel(position=0, drop=True), UNIT)) for one in (gap, moved)]
+    difference = _difference(gap, moved, *left)
+    names = ("behaviour", "moved", "behaviour_left", "moved_left", "difference")
+    table = join(dict(zip(names, (*sizes, *left, difference), strict=True)))
+    table = table.transpose(QUANTITY, "measure", "mechanism", "position")
+    arrival = table["position"] == table["position"][0]
+    words = xr.where(arrival, "arrival", verdicts(difference)).transpose("measure", "mechanism", "position")
+    return table.assign_coords(verdict=words.drop_vars(list(words.coords)))
 
 
-def _mean(values: Values, unit: str, over: str) -> Estimate:
-    return over_seeds(xr.DataArray(values, dims="seed"), unit) if over == "seeds" else over_trials(values, unit)
+def verdicts(difference: xr.Dataset) -> xr.DataArray:
+    """`later`, `earlier`, `together`, or `undetermined` for every cell of a table, by the module's rule."""
+    low, high = difference["low"], difference["high"]
+    known = xr.where(np.maximum(-low, high) <= TOGETHER, "together", "undetermined")  # NaN is undetermined
+    return xr.where(low > 0, "later", xr.where(high < 0, "earlier", known))
+
+
+def rooted(squares: xr.Dataset) -> xr.Dataset:
+    """The table of mean squares, or of ratios of such, as one of their roots; an end below 0 becomes 0."""
+    roots = {name: np.sqrt(squares[name].clip(0)) for name in ("estimate", "low", "high")}
+    return squares.assign(roots | {"method": squares["method"] + ", of squares, rooted"})
+
+
+def _of_roots(table: xr.Dataset) -> xr.Dataset:
+    """A table by measure, that of root mean squares rooted."""
+    return xr.concat([table.sel(measure=["mean"]), rooted(table.sel(measure=["rms"]))], "measure")
+
+
+def _difference(gap: xr.DataArray, moved: xr.DataArray, gap_left: xr.Dataset, moved_left: xr.Dataset) -> xr.Dataset:
+    """|left| of the mechanism − |left| of the behaviour, by the linear terms of both ratios.
+
+    Undefined, with the reason of the first that is, where either ratio is.
+    """
+    gap_left, moved_left = xr.broadcast(gap_left, moved_left)
+    known = gap_left["low"].notnull() & moved_left["low"].notnull()
+    behaviour, mechanism = (_linear(one.where(known)) for one in (gap, moved))
+    of_either_sign = []
+    for minus, plus in product((1.0, -1.0), repeat=2):
+        table = summarise(plus * mechanism - minus * behaviour, UNIT)
+        allowed = _may_have(gap_left, behaviour, minus) & _may_have(moved_left, mechanism, plus)
+        of_either_sign.append(table.assign({end: table[end].where(allowed) for end in ("low", "high")}))
+    table = of_either_sign[0]
+    sizes = [abs(one.mean(replicate_of(one))) for one in (mechanism, behaviour)]
+    table = table.assign(
+        estimate=sizes[0] - sizes[1],
+        low=xr.concat([one["low"] for one in of_either_sign], "sign").min("sign"),
+        high=xr.concat([one["high"] for one in of_either_sign], "sign").max("sign"),
+        method=table["method"] + ", linear terms of both ratios",
+    )
+    blamed = xr.where(gap_left["low"].isnull(), gap_left, moved_left)
+    reason = xr.where(blamed["reason"] == "", "no interval", blamed["reason"])
+    undefined = {"reason": reason, "n": blamed["n"], "method": "none"}
+    return table.assign({name: xr.where(known, table[name], word) for name, word in undefined.items()})
+
+
+def _linear(values: xr.DataArray) -> xr.DataArray:
+    """The ratio to the mean at arrival, with its linear terms: a number a replicate whose mean is the ratio."""
+    dim = replicate_of(values)
+    then = values.isel(position=0, drop=True)
+    ratio = values.mean(dim) / then.mean(dim)
+    slope = (values - ratio * then) / then.mean(dim)
+    root = np.sqrt(ratio.where(values["measure"] == "rms"))
+    of_root = root + xr.where(root > 0, slope / (2 * root.where(root > 0, 1.0)), slope)
+    return xr.where(values["measure"] == "rms", of_root, ratio + slope)
+
+
+def _may_have(left: xr.Dataset, terms: xr.DataArray, sign: float) -> xr.DataArray:
+    """Whether a ratio may have a sign: a mean's either where its interval holds 0, else that of its estimate."""
+    either = (left["low"] <= 0) & (left["high"] >= 0) & (left["measure"] == "mean")
+    positive = terms.mean(replicate_of(terms)) >= 0
+    return either | (positive if sign > 0 else ~positive)

@@ -13,16 +13,16 @@ QUESTION = Question(
     chapters=("chapter:chapter",),
     pair_methods=(
         "methods:crossing",
-        "methods:prefix_ladder",
+        "methods:layer_swap",
     ),
     public=(
-        "measure:crossing",
-        "layer_swap:prefix_ladder",
-        "crossing_over_time:mechanism_course",
+        "measure:cross_model_patching",
+        "layer_swap:layer_swap",
+        "crossing_over_time:crossing_over_time",
     ),
     figures=(
         "figure:crossing_map",
-        "figure:ladder_steps",
-        "over_time_figure:mechanism_course",
+        "figure:layer_swap_steps",
+        "over_time_figure:over_time_course",
     ),
 )

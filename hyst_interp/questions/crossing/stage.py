@@ -11,9 +11,9 @@ from hyst_interp.config.study import hold_positions
 from hyst_interp.history.advance import trajectory
 from hyst_interp.history.schedule import hold_schedule
 from hyst_interp.history.state import TrainingState
-from hyst_interp.questions.crossing.crossing_over_time import Stop, mechanism_course
-from hyst_interp.questions.crossing.layer_swap import prefix_ladder
-from hyst_interp.questions.crossing.measure import KINDS, crossing
+from hyst_interp.questions.crossing.crossing_over_time import Stop, crossing_over_time
+from hyst_interp.questions.crossing.layer_swap import layer_swap
+from hyst_interp.questions.crossing.measure import KINDS, cross_model_patching
 
 FOLLOWED = 256
 """Trials that are followed through the hold, at most: they are kept at every position."""
@@ -23,8 +23,8 @@ def run(inputs: StageInputs) -> dict[str, xr.Dataset]:
     """`crossing-SITE`, `ladder`, and `mechanism` (position, mechanism, …)."""
     pair = inputs.pair(inputs.study.localization.trials)
     kinds = [kind for kind in KINDS if kind != "mlp_out" or inputs.study.model.d_mlp]
-    results = {f"crossing-{kind}": crossing(pair, kind) for kind in kinds}
-    return results | {"ladder": prefix_ladder(pair), "mechanism": mechanism_course(_stops(inputs))}
+    results = {f"crossing-{kind}": cross_model_patching(pair, kind) for kind in kinds}
+    return results | {"ladder": layer_swap(pair), "mechanism": crossing_over_time(_stops(inputs))}
 
 
 def _stops(inputs: StageInputs) -> Iterator[Stop]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.questions.crossing.figure import crossing_map, ladder_steps
-from hyst_interp.questions.crossing.layer_swap import rungs
+from hyst_interp.questions.crossing.figure import crossing_map, layer_swap_steps
+from hyst_interp.questions.crossing.layer_swap import depths
 from hyst_interp.questions.crossing.measure import EVERYWHERE, MAPS
-from hyst_interp.questions.crossing.over_time_figure import HEADINGS, mechanism_course
+from hyst_interp.questions.crossing.over_time_figure import HEADINGS, over_time_course
 from hyst_interp.questions.information.figure import LOOKS, PARTS, information_dots
 from hyst_interp.questions.information.measure import REPLACEMENTS
 from hyst_interp.questions.information.summary import DIVERGENCE, ESTIMATORS
@@ -61,12 +61,12 @@ def test_parts_of_the_chosen_estimator_distances_and_verdicts_are_drawn(parts, d
 
 
 @pytest.fixture
-def cells() -> xr.DataArray:
+def cells() -> xr.Dataset:
     names = [*MAPS, "moved"]
     values = np.random.default_rng(1).normal(size=(4, 2, 3, len(ROLES) + 1))
     coords = {"effect": names, "layer": [0, 1], "head": [0, 1, 2], "role": [*ROLES, EVERYWHERE]}
     attrs = {"site": "result", "gap": "+0.20 [+0.1, +0.3]"}
-    return xr.DataArray(values, coords, ("effect", "layer", "head", "role"), attrs=attrs)
+    return spread(values, ("effect", "layer", "head", "role"), coords).assign_attrs(attrs)
 
 
 @pytest.mark.parametrize("stacked", [False, True])
@@ -74,7 +74,7 @@ def test_maps_hold_the_cells_and_white_is_0(cells, stacked):
     figure = crossing_map(cells, stacked)
     assert len(figure.data) == 3
     for trace, name in zip(figure.data, MAPS, strict=True):
-        np.testing.assert_array_equal(np.array(trace.z), cells.sel(effect=name).values.reshape(6, -1))
+        np.testing.assert_array_equal(np.array(trace.z), cells["estimate"].sel(effect=name).values.reshape(6, -1))
         assert name in trace.name
         assert list(trace.x) == [*ROLES, EVERYWHERE]
     for axis in (figure.layout.coloraxis, figure.layout.coloraxis2):
@@ -89,23 +89,23 @@ def test_maps_hold_the_cells_and_white_is_0(cells, stacked):
 
 
 @pytest.mark.parametrize("stacked", [False, True])
-def test_ladders_draw_every_rung_both_directions_and_the_gap(stacked):
+def test_a_swap_draws_every_depth_both_directions_and_the_gap(stacked):
     names = ["into_below", "into_above", "moved", "added_into_below", "added_into_above", "added"]
-    steps = rungs(2, True)
-    ladder = spread(
+    steps = depths(2, True)
+    table = spread(
         np.random.default_rng(2).normal(size=(6, len(steps))),
         ("quantity", "rung"),
         {"quantity": names, "rung": list(steps)},
     )
     gap = spread(np.array(0.7), (), {})
-    figure = ladder_steps(ladder, gap, stacked)
+    figure = layer_swap_steps(table, gap, stacked)
     for panel, prefix in (("x", ""), ("x2", "added_")):
         for label, quantity in (("from above into below", "into_below"), ("from below into above", "into_above")):
             (trace,) = [one for one in figure.data if one.name == label and one.xaxis == panel]
-            np.testing.assert_array_equal(trace.y, ladder["estimate"].sel(quantity=f"{prefix}{quantity}"))
+            np.testing.assert_array_equal(trace.y, table["estimate"].sel(quantity=f"{prefix}{quantity}"))
             assert list(trace.text) == list(steps)
         (mean,) = [one for one in figure.data if one.name == "mean of both, with interval" and one.xaxis == panel]
-        np.testing.assert_array_equal(mean.y, ladder["estimate"].sel(quantity="added" if prefix else "moved"))
+        np.testing.assert_array_equal(mean.y, table["estimate"].sel(quantity="added" if prefix else "moved"))
     assert any(shape.y0 == 0.7 for shape in figure.layout.shapes)
     assert list(figure.layout.xaxis.ticktext) == list(steps)
 
@@ -121,7 +121,7 @@ def test_mechanisms_stand_beside_the_behaviour_by_both_measures(stacked):
     words[:, :, 0], words[:, 0, 1] = "arrival", "later"
     course = course.assign(verdict=(dims[1:], words))
     shown = ("heads", "mlps", "resid_post", "not there")
-    figure = mechanism_course(course, shown, stacked)
+    figure = over_time_course(course, shown, stacked)
     panels = [(measure, share) for share in (False, True) for measure in HEADINGS]
     for index, (measure, share) in enumerate(panels):
         axis = "x" if index == 0 else f"x{index + 1}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.questions.crossing.controls import ladder_ends, streams_against_ladder
+from hyst_interp.questions.crossing.controls import streams_against_swap, swap_ends
 from hyst_interp.questions.edges.attribution_summary import attribution_rows, one_seed, settling, usual_steps
 from hyst_interp.questions.edges.circuit_summary import (
     circuit_rows,
@@ -282,7 +282,7 @@ def test_controls_of_moves_see_what_is_wrong():
     assert all_weights_moved(moved) == 2
     names = ["nothing", "embeddings", "L0 attention", "L0 MLP", "L1 attention", "L1 MLP", "final norm", "unembedding"]
     steps = np.random.default_rng(1).normal(size=(2, len(names), 4))
-    ladder = xr.Dataset(
+    swapped = xr.Dataset(
         {
             "margin_after": (("branch", "rung", "trial"), steps),
             "end_error": (("branch", "end"), np.array([[0, 0.5], [0, 0.1]])),
@@ -293,7 +293,7 @@ def test_controls_of_moves_see_what_is_wrong():
         {"margin_after": (("branch", "layer", "role", "trial"), steps[:, [1, 3, 5], None])},
         {"branch": BRANCHES, "layer": [0, 1, 2], "role": ["everywhere"]},
     )
-    assert streams_against_ladder(streams, ladder) == 0
+    assert streams_against_swap(streams, swapped) == 0
     streams["margin_after"][1, 2, 0, 0] += 3
-    assert streams_against_ladder(streams, ladder) == pytest.approx(3)
-    assert ladder_ends(ladder) == (0, 0.5)
+    assert streams_against_swap(streams, swapped) == pytest.approx(3)
+    assert swap_ends(swapped) == (0, 0.5)
