@@ -72,10 +72,10 @@ class AttenuationConfig(Frozen):
 
 
 class LocalizationConfig(Frozen):
-    """How the memory is looked for, on arrival: in optimizer and weights, components, and routes."""
+    """How the memory is looked for, on arrival: in optimizer and weights, components, and edges."""
 
     trials: int = Field(default=1024, ge=2)
-    """Conflict trials of everything but routes."""
+    """Conflict trials of everything but edges."""
     orders: int = Field(default=2, ge=0)
     """Data orders that are looked into: the first so many; 0 leaves all of it out."""
     updates: tuple[int, ...] = (0, 1, 2, 5, 10, 25, 50, 100)

@@ -9,7 +9,8 @@ from hyst_interp.analysis.rows import Column, Rows
 from hyst_interp.questions.crossing.figure import crossing_map
 from hyst_interp.questions.crossing.measure import cross_model_patching
 from hyst_interp.questions.crossing.summary import crossing_table
-from hyst_interp.questions.edges.measure import histories_table, pair_effects
+from hyst_interp.questions.edges.measure import pair_effects
+from hyst_interp.questions.edges.pair_summary import edge_table
 from hyst_interp.questions.shapley.measure import shapley
 from hyst_interp.questions.transplant.measure import transplant
 from hyst_interp.storage.checkpoint import save
@@ -142,10 +143,10 @@ def test_the_layer_swap_goes_from_nothing_to_the_gap(pair):
 
 def test_edges_are_the_exact_effects_largest_first_and_measured_once(pair, monkeypatch):
     rows = pair.edges("value", FEW)
-    table = histories_table(pair_effects(pair.data, pair.below.task.twin(pair.data.trials, "value")))
+    table = edge_table(pair_effects(pair.data, pair.below.task.twin(pair.data.trials, "value")))
     for row in rows[:5]:
         for name in ("below", "above", "difference"):
-            expected = float(table["effect"].sel(history=name).isel(edge=list(table["edge"]).index(row["edge"])))
+            expected = float(table["estimate"].sel(quantity=name).isel(edge=list(table["edge"]).index(row["edge"])))
             assert row[name].estimate == pytest.approx(expected)
     sizes = [max(abs(row["below"].estimate), abs(row["above"].estimate)) for row in rows]
     assert sizes == sorted(sizes, reverse=True)
@@ -168,7 +169,7 @@ def test_a_circuit_keeps_what_was_asked_for_and_all_edges_keep_everything(pair):
     for row in rows:
         assert row["faithfulness"].estimate >= 0.8
         assert row["size"] == len(row["edges"]) == len(row["circuit"])
-    members = rows.found["member"].sel(history=["below", "above"]).sum("edge").values
+    members = rows.found["member"].sel(quantity=["below", "above"]).sum("edge").values
     assert members.tolist() == [row["size"] for row in rows]
     assert 0 <= rows.found.attrs["jaccard"] <= 1
     assert "Ranked on 12 trials, judged on 12 others" in repr(rows)

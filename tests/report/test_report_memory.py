@@ -10,7 +10,7 @@ import pytest
 from planted_memory import GAP, LARGEST, SHARE, WEIGHTS
 
 from hyst_interp.questions.edges.of_run import graph, names
-from hyst_interp.questions.edges.summary import gap_edge_table
+from hyst_interp.questions.edges.summary import named_gap_edge_table
 from hyst_interp.questions.information.answer import survives
 from hyst_interp.questions.information.of_run import information
 from hyst_interp.questions.transplant.answer import decisive, larger_part
@@ -110,7 +110,7 @@ def test_planted_answers_are_found(located):
     assert found["In the optimizer, or in the weights?"].answer == "mostly the weights"
     assert found["In which weights?"].answer.startswith("MLP in")
     assert found["In which component?"].answer.startswith("L0 heads")
-    assert found["On which route?"].answer == "L0 heads → L1 heads, value"
+    assert found["On which edges?"].answer == "L0 heads → L1 heads, value"
     assert found["Does it survive another estimator?"].answer == "yes"
     for one in found.values():
         for words in (one.question, one.answer, one.words, one.control):
@@ -191,10 +191,10 @@ def test_the_mechanism_that_stays_is_later(located):
     assert "by root mean squares over trials, of 6 comparisons: 2 later and 4 together" in text
 
 
-def test_the_planted_route_is_the_first_and_its_number_the_results(located):
+def test_the_planted_edge_is_the_first_and_its_number_the_results(located):
     source, text = located
-    table = gap_edge_table(source.results["routes-gap"], source.once(names), source.once(graph))
-    largest = table["effect"].sel(history="moved")
+    table = named_gap_edge_table(source.results["routes-gap"], source.once(names), source.once(graph))
+    largest = table["estimate"].sel(quantity="moved")
     assert str(largest["edge"].values[int(np.abs(largest.values).argmax())]) == LARGEST
     found = source.results["routes-gap"].sel(edge=LARGEST)
     below, above = (

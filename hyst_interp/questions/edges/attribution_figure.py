@@ -24,7 +24,7 @@ def attribution_dots(
 
     Args:
         exact, scores: dims (history, edge), mean effects and mean scores in logits, in the same order.
-        settling: variables of `localization.edge_attribution.convergence` over `steps`.
+        settling: variables of `edge_attribution.convergence` over `steps`.
         stacked: panels one below the other instead of side by side.
 
     Raises:

@@ -2,7 +2,7 @@
 
 A circuit is one seed's, data order's, twin's, and history's: the first edges of its ranking that keep the wanted share
 on trials that the ranking did not see. Seeds have no common numbering of heads, so membership over seeds is told after
-the renaming of `route_rows`. Two circuits' likeness is the share of edges that they have in common (Jaccard), read
+the renaming of `summary`. Two circuits' likeness is the share of edges that they have in common (Jaccard), read
 between siblings (like branches of one seed on other data orders) and other seeds.
 """
 
@@ -12,9 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from hyst_interp.analysis.replicates import band, over_seeds
-from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import QUANTITY, from_estimates, join, summarise
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.edges.edge_circuits import FAITHFULNESS
 from hyst_interp.questions.edges.graph import Graph
@@ -25,7 +23,7 @@ UNIT = "share of edges"
 
 
 def sizes(found: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.DataArray:
-    """Edges of the smallest prefix that keeps `wanted`, dims (seed, order, twin, branch); of `route_study.circuits`."""
+    """Edges of the smallest prefix that keeps `wanted`, dims (seed, order, twin, branch); of `run_measure.circuits`."""
     reached = found["faithfulness"] >= wanted
     return found["size"][reached.argmax("size")].reset_coords(drop=True).astype("float64").assign_attrs(units="edges")
 
@@ -42,18 +40,17 @@ def ends(found: xr.Dataset) -> tuple[float, float]:
     return float(abs(whole.isel(size=0)).max()), float(abs(whole.isel(size=-1) - 1).max())
 
 
-def circuit_rows(found: xr.Dataset, wanted: float = FAITHFULNESS) -> list[Row]:
-    """One row a twin: `twin`; over seeds the sizes `below`, `above`, `difference`, and `random`, of random rankings."""
-    size = per_seed(sizes(found, wanted))
-    chance = per_seed(random_sizes(found, wanted).mean(["ranking", "branch"]))
-    rows: list[Row] = []
-    for twin in found["twin"].values:
-        below, above = (size.sel(twin=twin, branch=branch, drop=True).reset_coords(drop=True) for branch in BRANCHES)
-        row: Row = {"twin": str(twin), "below": over_seeds(below, "edges"), "above": over_seeds(above, "edges")}
-        row["difference"] = over_seeds(below - above, "edges more")
-        row["random"] = over_seeds(chance.sel(twin=twin, drop=True).reset_coords(drop=True), "edges")
-        rows.append(row)
-    return rows
+def circuit_table(found: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.Dataset:
+    """The table of circuits' sizes over seeds, dims (quantity, twin): `below`, `above`, their `difference`, `random`.
+
+    `random` are the sizes of random rankings, over both histories.
+    """
+    size = sizes(found, wanted)
+    parts = {branch: size.sel(branch=branch, drop=True) for branch in BRANCHES}
+    tables = {branch: summarise(part, "edges") for branch, part in parts.items()}
+    tables["difference"] = summarise(parts["below"] - parts["above"], "edges more")
+    tables["random"] = summarise(random_sizes(found, wanted).mean(["ranking", "branch"]), "edges")
+    return join(tables)
 
 
 def members(found: xr.Dataset, names: Renaming, graph: Graph, wanted: float = FAITHFULNESS) -> xr.DataArray:
@@ -64,14 +61,14 @@ def members(found: xr.Dataset, names: Renaming, graph: Graph, wanted: float = FA
 
 
 def typical(inside: xr.DataArray) -> xr.DataArray:
-    """Edges in at least half of the circuits over seeds and orders, dims (twin, history, edge).
+    """Edges in at least half of the circuits over seeds and orders, dims (twin, quantity, edge).
 
-    `history` holds below, above, and `difference`, the edges of either.
+    `quantity` holds below, above, and `difference`, the edges of either, as `edge_table` has them.
     """
     often = inside.mean(["seed", "order"]) >= 0.5
     below, above = (often.sel(branch=branch, drop=True) for branch in BRANCHES)
-    rows = {"below": below, "above": above, "difference": below | above}
-    return xr.concat(list(rows.values()), "history").assign_coords(history=list(rows)).transpose("twin", ...)
+    sides = {"below": below, "above": above, "difference": below | above}
+    return xr.concat(list(sides.values()), QUANTITY).assign_coords({QUANTITY: list(sides)}).transpose("twin", ...)
 
 
 def jaccard_of(a: Bool[np.ndarray, " edge"], b: Bool[np.ndarray, " edge"]) -> float:
@@ -80,25 +77,26 @@ def jaccard_of(a: Bool[np.ndarray, " edge"], b: Bool[np.ndarray, " edge"]) -> fl
     return float((a & b).sum() / either) if either else 1.0
 
 
-def overlap_rows(inside: xr.DataArray) -> list[Row]:
-    """One row a twin: mean Jaccard overlap of `histories`, its `ceiling` (siblings), and its `floor` (other seeds).
+def overlap_table(inside: xr.DataArray) -> xr.Dataset:
+    """The table of circuits' Jaccard overlap, dims (quantity, twin): `histories`, `ceiling` (siblings), `floor`.
 
-    Floors have no interval: every pair of seeds stands behind two seeds' values.
+    Floors (other seeds) have no interval: every pair of seeds stands behind two seeds' values.
     """
-    rows: list[Row] = []
-    for twin in inside["twin"].values:
-        one = inside.sel(twin=twin, drop=True).transpose("seed", "order", "branch", "edge").values
-        row: Row = {"twin": str(twin)}
-        row["histories"] = over_seeds(_seeds([_mean([jaccard_of(o[0], o[1]) for o in seed]) for seed in one]), UNIT)
-        siblings = [_siblings(seed) for seed in one]
-        row["ceiling"] = (
-            over_seeds(_seeds(siblings), UNIT)
-            if one.shape[1] > 1
-            else undefined("one data order has no siblings", UNIT, len(one))
-        )
-        row["floor"] = _floor(one)
-        rows.append(row)
-    return rows
+    twins = [str(twin) for twin in inside["twin"].values]
+    by_twin = inside.transpose("twin", "seed", "order", "branch", "edge").values
+    histories = [[_mean([jaccard_of(order[0], order[1]) for order in seed]) for seed in twin] for twin in by_twin]
+    tables = {"histories": _over_seeds(histories, twins)}
+    if inside.sizes["order"] > 1:
+        tables["ceiling"] = _over_seeds([[_siblings(seed) for seed in twin] for twin in by_twin], twins)
+    else:
+        lonely = undefined("one data order has no siblings", UNIT, inside.sizes["seed"])
+        tables["ceiling"] = from_estimates([lonely] * len(twins), "twin", twins)
+    tables["floor"] = from_estimates([_floor(twin) for twin in by_twin], "twin", twins)
+    return join(tables)
+
+
+def _over_seeds(values: list[list[float]], twins: list[str]) -> xr.Dataset:
+    return summarise(xr.DataArray(values, {"twin": twins}, ("twin", "seed")), UNIT)
 
 
 def _siblings(seed: Bool[np.ndarray, "order branch edge"]) -> float:
@@ -125,10 +123,6 @@ def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def _seeds(values: list[float]) -> xr.DataArray:
-    return xr.DataArray(np.array(values), dims="seed")
-
-
-def faithfulness_bands(found: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
+def faithfulness_tables(found: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
     """Shares kept over seeds: of the rankings, dims (twin, branch, size), and of random ones (twin, floor_size)."""
-    return band(per_seed(found["faithfulness"])), band(per_seed(found["floor"].mean(["ranking", "branch"])))
+    return summarise(found["faithfulness"]), summarise(found["floor"].mean(["ranking", "branch"]))

@@ -26,10 +26,10 @@ from jaxtyping import Float
 from hyst_interp.errors import UserError
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.questions.edges.edge_circuits import mean_effect
-from hyst_interp.questions.edges.edge_forward import Change, Messages, Tape, forward, graph_of
+from hyst_interp.questions.edges.edge_forward import Change, EdgeRun, Messages, forward, graph_of
 from hyst_interp.questions.edges.edge_similarity import edge_similarity
 from hyst_interp.questions.edges.graph import EMBED, Graph, Input
-from hyst_interp.questions.edges.measure import edge_coords, twin_tapes
+from hyst_interp.questions.edges.measure import edge_coords, twin_runs
 from hyst_interp.readout import chunks, read
 from hyst_interp.tasks.trials import Trials
 
@@ -56,7 +56,7 @@ def attribution(
 ) -> xr.Dataset:
     """EAP-IG scores of every edge on the margin of one network, by twin, per trial.
 
-    `effect` (edge, trial), the score in logits, with the labels of `edge_patching.edge_effects`, so that both can be
+    `effect` (edge, trial), the score in logits, with the labels of `measure.edge_effects`, so that both can be
     ranked, compared, and drawn alike; `base` and `donor` (trial), the margins of both runs. Raises UserError for fewer
     steps than one, trials without a twin, or a model whose edges cannot be told apart.
     """
@@ -75,7 +75,7 @@ def scores_at(
     parts = []
     for part in chunks(len(trials)):
         some = trials.take(part)
-        base, donor = twin_tapes(model, some, direction)
+        base, donor = twin_runs(model, some, direction)
         found = _scores(model, graph, some, base, donor.messages, points, weights)
         parts.append((found, *(read(one.logits, some)["margin"] for one in (base, donor))))
     effect, before, given = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
@@ -99,7 +99,7 @@ def _scores(
     model: Hooked,
     graph: Graph,
     trials: Trials,
-    base: Tape,
+    base: EdgeRun,
     donor: Messages,
     points: Sequence[float],
     weights: Float[np.ndarray, "steps point"],

@@ -21,11 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.summary import QUANTITY
 from hyst_interp.errors import UserError
 from hyst_interp.model.hooked import Hooked
-from hyst_interp.questions.edges.edge_forward import Tape, graph_of
+from hyst_interp.questions.edges.edge_forward import EdgeRun, graph_of
 from hyst_interp.questions.edges.graph import Edge
-from hyst_interp.questions.edges.measure import edge_coords, edge_run, edges_of, twin_tapes
+from hyst_interp.questions.edges.measure import edge_coords, edge_logits, edges_of, twin_runs
 from hyst_interp.readout import chunks, read
 from hyst_interp.statistics import Estimate, ratio_of_means
 from hyst_interp.streams import Stream
@@ -181,18 +182,18 @@ def prune(model: Hooked, trials: Trials, found: Circuit) -> Circuit:
     return Circuit(tuple(edges), found.wanted, _share(best, whole), None)
 
 
-Bench = list[tuple[Trials, Tape, Tape]]
-"""CachedRun by chunk: the trials, their clean run, their corrupted run."""
+Bench = list[tuple[Trials, EdgeRun, EdgeRun]]
+"""Chunk by chunk: the trials, their clean run, their corrupted run."""
 
 
 def _bench(model: Hooked, trials: Trials) -> Bench:
     parts = [trials.take(part) for part in chunks(len(trials))]
-    return [(some, *twin_tapes(model, some, "noise")) for some in parts]
+    return [(some, *twin_runs(model, some, "noise")) for some in parts]
 
 
 def _margins(model: Hooked, bench: Bench, corrupted: Sequence[Edge]) -> np.ndarray:
     """Margin of every trial with `corrupted` carrying the corrupted run's messages."""
-    rows = [read(edge_run(model, clean, dirty.messages, corrupted), some)["margin"] for some, clean, dirty in bench]
+    rows = [read(edge_logits(model, clean, dirty.messages, corrupted), some)["margin"] for some, clean, dirty in bench]
     return np.concatenate(rows)
 
 
@@ -215,13 +216,11 @@ def jaccard(a: Iterable[Edge], b: Iterable[Edge]) -> float:
 
 
 def membership(circuits: dict[str, Circuit], edges: Sequence[Edge]) -> xr.DataArray:
-    """Whether an edge belongs to each circuit, dims (history, edge); with `below` and `above` also `difference`.
+    """Whether an edge belongs to each circuit, dims (quantity, edge); with `below` and `above` also `difference`.
 
     The difference holds the edges of either.
     """
-    rows = {name: np.array([one in set(found.edges) for one in edges]) for name, found in circuits.items()}
+    rows = {name: np.array([one in set(kept.edges) for one in edges]) for name, kept in circuits.items()}
     if {"below", "above"} <= rows.keys():
         rows["difference"] = rows["below"] | rows["above"]
-    return xr.DataArray(
-        np.stack(list(rows.values())), {"history": list(rows), **edge_coords(edges)}, ("history", "edge")
-    )
+    return xr.DataArray(np.stack(list(rows.values())), {QUANTITY: list(rows), **edge_coords(edges)}, (QUANTITY, "edge"))

@@ -39,7 +39,7 @@ COMPUTED = Accepted(
 
 
 @dataclass(frozen=True)
-class Tape:
+class EdgeRun:
     """One run, kept."""
 
     messages: dict[str, torch.Tensor] = field(repr=False)
@@ -68,7 +68,7 @@ def embedding(model: Hooked, tokens: Int[torch.Tensor, "trial pos"]) -> Float[to
     return weights[tokens] + model.pos_embed.W_pos[: tokens.shape[1]]  # type: ignore[attr-defined]
 
 
-def record(model: Hooked, tokens: Int[torch.Tensor, "trial pos"]) -> Tape:
+def record(model: Hooked, tokens: Int[torch.Tensor, "trial pos"]) -> EdgeRun:
     """The run on these prompts, without gradient."""
     with torch.no_grad():
         return forward(model, embedding(model, tokens))
@@ -78,11 +78,11 @@ def forward(
     model: Hooked,
     start: Float[torch.Tensor, "trial pos d_model"],
     changes: Mapping[Input, Change] | None = None,
-    base: Tape | None = None,
-) -> Tape:
+    base: EdgeRun | None = None,
+) -> EdgeRun:
     """A run from what `embed` writes, where the inputs in `changes` read something else.
 
-    With `base`, the tape of the run without changes (`start` is then its embedding), everything that no change has
+    With `base`, the run without changes (`start` is then its embedding), everything that no change has
     reached is taken from there. Differentiable in `start` and in whatever the changes bring in.
     """
     return _Run(model, changes or {}, base).through(start)
@@ -109,7 +109,7 @@ def stream_at(
 class _Run:
     """One pass from the embedding to the logits."""
 
-    def __init__(self, model: Hooked, changes: Mapping[Input, Change], base: Tape | None) -> None:
+    def __init__(self, model: Hooked, changes: Mapping[Input, Change], base: EdgeRun | None) -> None:
         self.model, self.cfg, self.changes, self.base = model, model.cfg, changes, base
         self.graph = graph_with(model.cfg.n_layers, model.cfg.n_heads, not model.cfg.attn_only)
         self.messages: dict[str, torch.Tensor] = {}
@@ -117,7 +117,7 @@ class _Run:
         self.touched = base is None
         """Whether the stream may differ from the base run's."""
 
-    def through(self, start: torch.Tensor) -> Tape:
+    def through(self, start: torch.Tensor) -> EdgeRun:
         self.messages[EMBED] = start
         stream = start
         for layer in range(self.cfg.n_layers):
@@ -136,7 +136,7 @@ class _Run:
                 node = self.graph.mlp(layer)
                 self.touched |= self._mlp(block, node, stream)
                 stream = stream + self.messages[node]
-        return Tape(self.messages, self.projected, self._logits(stream))
+        return EdgeRun(self.messages, self.projected, self._logits(stream))
 
     def _head(
         self, layer: int, head: int, node: str, stream: torch.Tensor, normed: torch.Tensor | None, last: bool

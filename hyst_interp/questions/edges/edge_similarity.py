@@ -67,7 +67,7 @@ def counterparts(
     return np.array(_moved(graph, best))
 
 
-def likeness_of_edges(effects: xr.DataArray, graph: Graph) -> Likeness:
+def edge_similarity_over_seeds(effects: xr.DataArray, graph: Graph) -> Likeness:
     """Every comparison of a run's mean effects (seed, order, branch, edge): histories, ceiling, floor.
 
     A seed's map is its mean over orders. Ceiling: like branches of one seed on other data orders. Floor: like branches

@@ -1,4 +1,4 @@
-"""Routes as a small graph, a panel each: what nodes tell one another, from the embedding below to the logits above.
+"""Edges as a small graph, a panel each: what nodes tell one another, from the embedding below to the logits above.
 
 Width is the size of an edge's effect, on one scale in both histories and on one of its own in the difference; colour
 is its sign. A head is drawn with three ports for its query, key, and value, so that it can be seen where an edge ends.
@@ -42,15 +42,15 @@ class _Box:
     head: bool
 
 
-def route_graph(table: xr.Dataset, stacked: bool = False) -> go.Figure:
-    """Edges drawn between nodes, for every history of a table of effects.
+def edge_graph(table: xr.Dataset, stacked: bool = False) -> go.Figure:
+    """Edges drawn between nodes, for every quantity of a table of edges.
 
     Args:
-        table: dims (history, edge): `effect` in `attrs["units"]`, and where there are any `low`, `high`, and `member`,
-            which tells a circuit's edges (in a difference, those of one circuit only are dotted); without it edges
-            above 3 % of the largest effect are drawn. Coordinates
-            `source`, `target`, `slot` on `edge`, as `localization.edge_patching` names them. `attrs["title"]` gives the
-            title, otherwise it is made from `quantity`, `twin`, `direction`.
+        table: dims (quantity, edge): `estimate` in `attrs["units"]`, and where there are any `low`, `high`, and
+            `member`, which tells a circuit's edges (in a difference, those of one circuit only are dotted); without it
+            edges above 3 % of the largest effect are drawn. Coordinates `source`, `target`, `slot` on `edge`, as
+            `questions.edges.measure` names them. `attrs["title"]` gives the title, otherwise it is made from
+            `quantity`, `twin`, `direction`.
         stacked: panels one below the other instead of side by side.
 
     Raises:
@@ -58,30 +58,30 @@ def route_graph(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     """
     _check(table)
     boxes = _layout(table)
-    histories = [str(history) for history in table["history"].values]
+    quantities = [str(quantity) for quantity in table["quantity"].values]
     rows = 1 + max(box.y for box in boxes.values())
-    side, across = ROW * rows, 1 if stacked else len(histories)
-    down = len(histories) // across
+    side, across = ROW * rows, 1 if stacked else len(quantities)
+    down = len(quantities) // across
     heights = down * side + (down - 1) * BETWEEN
     top_margin, bottom = TOP + 20 * stacked, BOTTOM + 44 * stacked
-    title = route_title(table).replace(", ", ",<br>", 1) if stacked else route_title(table)
+    title = edge_title(table).replace(", ", ",<br>", 1) if stacked else edge_title(table)
     figure = themed(title, height=int(top_margin + heights + bottom))
     columns = domains(across, 0.02)
     reach = max(box.x + box.half for box in boxes.values())
     lines: list[go.Scatter] = []
     shapes: list[dict] = []
     labels: list[dict] = []
-    for index, history in enumerate(histories):
-        one = table.sel(history=history)
-        own = history == "difference" or history == "interaction"
-        peers = [name for name in histories if (name in ("difference", "interaction")) == own]
-        largest = float(np.nanmax(np.abs(table["effect"].sel(history=peers).values))) or 1.0
+    for index, quantity in enumerate(quantities):
+        one = table.sel(quantity=quantity)
+        own = quantity == "difference" or quantity == "interaction"
+        peers = [name for name in quantities if (name in ("difference", "interaction")) == own]
+        largest = float(np.nanmax(np.abs(table["estimate"].sel(quantity=peers).values))) or 1.0
         lines += _edges(index, one, boxes, largest, own, _one_sided(table) if own else None)
         shapes += _frames(index, boxes)
         labels += _labels(index, boxes)
         top = 1 - (index // across) * (side + BETWEEN) / heights
         frame = {"visible": False, "fixedrange": True}
-        heading = f"{HEADINGS.get(history, history)}<br><span style='font-weight:400;color:{QUIET}'>widest edge "
+        heading = f"{HEADINGS.get(quantity, quantity)}<br><span style='font-weight:400;color:{QUIET}'>widest edge "
         heading += f"{largest:.2g} {table.attrs.get('units', '')}</span>"
         set_panel(
             figure,
@@ -95,14 +95,14 @@ def route_graph(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     figure.add_traces(lines)  # all at once: plotly checks everything again with every addition
     notes = [note.to_plotly_json() for note in figure["layout"]["annotations"]]  # type: ignore[index]
     figure.update_layout(shapes=shapes, annotations=[*notes, *labels])
-    differences = bool({"difference", "interaction"} & set(histories))
+    differences = bool({"difference", "interaction"} & set(quantities))
     _legend(figure, differences, differences and _one_sided(table) is not None, stacked)
     if stacked:
         figure.update_layout(title={"y": 1, "yanchor": "top", "pad": {"l": 12, "t": 24}})
     return figure.update_layout(margin={"l": 12, "r": 12, "t": top_margin, "b": bottom})
 
 
-def route_title(table: xr.Dataset) -> str:
+def edge_title(table: xr.Dataset) -> str:
     """What a table of edges shows, in a line."""
     attrs = table.attrs
     if "title" in attrs:
@@ -116,13 +116,13 @@ def route_title(table: xr.Dataset) -> str:
 
 
 def _check(table: xr.Dataset) -> None:
-    needed = {"effect", "source", "target", "slot", "history"}
+    needed = {"estimate", "source", "target", "slot", "quantity"}
     if missing := sorted(needed - set(map(str, table.variables))):
         raise UserError(
-            f"table has no '{missing[0]}'; give a table of edges with effect, source, target, and slot, by history."
+            f"table has no '{missing[0]}'; give a table of edges with estimate, source, target, and slot, by quantity."
         )
-    if set(table["effect"].dims) != {"history", "edge"}:
-        raise UserError(f"effect has dims {', '.join(map(str, table['effect'].dims))}; give history and edge.")
+    if set(table["estimate"].dims) != {"quantity", "edge"}:
+        raise UserError(f"estimate has dims {', '.join(map(str, table['estimate'].dims))}; give quantity and edge.")
 
 
 def _layout(table: xr.Dataset) -> dict[str, _Box]:
@@ -160,7 +160,7 @@ def _edges(
     x_name, y_name = axis_names(index)
     place = {"xaxis": x_name, "yaxis": y_name, "showlegend": False}
     scale = DIFFERENCES if own else EFFECTS
-    effect = one["effect"].values
+    effect = one["estimate"].values
     shown = one["member"].values if "member" in one else np.abs(effect) >= LEAST * largest
     hover: tuple[list[float], list[float], list[str]] = ([], [], [])
     traces = []
@@ -201,15 +201,15 @@ def _edges(
 
 def _one_sided(table: xr.Dataset) -> np.ndarray | None:
     """Which edges are in the circuit of one history and not in the other's; None without circuits of both."""
-    if "member" not in table or not {"below", "above"} <= set(map(str, table["history"].values)):
+    if "member" not in table or not {"below", "above"} <= set(map(str, table["quantity"].values)):
         return None
-    return table["member"].sel(history="below").values ^ table["member"].sel(history="above").values
+    return table["member"].sel(quantity="below").values ^ table["member"].sel(quantity="above").values
 
 
 def _words(one: xr.Dataset, at: int) -> str:
     """An edge, its effect, and its interval."""
     name, units = str(one["edge"].values[at]), str(one.attrs.get("units", "logits"))
-    words = f"<b>{name}</b><br>{float(one['effect'].values[at]):+.3f} {units}"
+    words = f"<b>{name}</b><br>{float(one['estimate'].values[at]):+.3f} {units}"
     if "low" in one and "high" in one:
         words += f"<br>[{float(one['low'].values[at]):+.3f}, {float(one['high'].values[at]):+.3f}]"
     return words.replace("-", "−")

@@ -7,7 +7,7 @@ import xarray as xr
 from hyst_interp.errors import UserError
 from hyst_interp.plots.panels import axis_names, set_panel
 from hyst_interp.plots.theme import DIFFERENCES, EFFECTS, GRID, PAPER, SMALL, themed
-from hyst_interp.questions.edges.figure import HEADINGS, route_title
+from hyst_interp.questions.edges.figure import HEADINGS, edge_title
 
 ROW, TOP, BETWEEN, LABELS, RIGHT = 19, 84, 44, 66, 92
 """Pixels: a row of cells, above the first panel, between panels, the labels below the last, the colour bars."""
@@ -17,19 +17,19 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     """Effects of all edges as matrices, one below the other; white at 0, blank where there is no edge.
 
     Args:
-        table: dims (history, edge): `effect` in `attrs["units"]`, with the coordinates `source`, `target`, `slot`, and
-            where there are any `low` and `high`, which the hover tells. Histories share one scale; a panel `difference`
-            or `interaction` has its own.
+        table: dims (quantity, edge): `estimate` in `attrs["units"]`, with the coordinates `source`, `target`, `slot`,
+            and where there are any `low` and `high`, which the hover tells. Panels share one scale; `difference` and
+            `interaction` have their own.
         stacked: for narrow columns: a head's three inputs share one label, at its key.
 
     Raises:
         UserError: a table without these.
     """
-    if missing := sorted({"effect", "source", "target", "slot", "history"} - set(map(str, table.variables))):
+    if missing := sorted({"estimate", "source", "target", "slot", "quantity"} - set(map(str, table.variables))):
         raise UserError(
-            f"table has no '{missing[0]}'; give a table of edges with effect, source, target, and slot, by history."
+            f"table has no '{missing[0]}'; give a table of edges with estimate, source, target, and slot, by quantity."
         )
-    histories = [str(history) for history in table["history"].values]
+    quantities = [str(quantity) for quantity in table["quantity"].values]
     inputs = [
         target if slot == "in" else f"{target}.{slot}"
         for target, slot in zip(table["target"].values, table["slot"].values, strict=True)
@@ -43,16 +43,16 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     labels = {"tickvals": named, "ticktext": [name.removesuffix(".k") if stacked else name for name in named]}
     panel = ROW * len(rows)
     bar = min(190.0, panel + BETWEEN - 24.0)
-    heights = len(histories) * panel + (len(histories) - 1) * BETWEEN
-    figure = themed(route_title(table), height=TOP + heights + LABELS)
-    for index, history in enumerate(histories):
-        one = table.sel(history=history)
-        own = history in ("difference", "interaction")
+    heights = len(quantities) * panel + (len(quantities) - 1) * BETWEEN
+    figure = themed(edge_title(table), height=TOP + heights + LABELS)
+    for index, quantity in enumerate(quantities):
+        one = table.sel(quantity=quantity)
+        own = quantity in ("difference", "interaction")
         x_name, y_name = axis_names(index)
         top = 1 - index * (panel + BETWEEN) / heights
         figure.add_trace(
             go.Heatmap(
-                z=_matrix(one["effect"].values, cells, len(rows), len(columns)),
+                z=_matrix(one["estimate"].values, cells, len(rows), len(columns)),
                 x=columns,
                 y=rows,
                 text=_texts(one, cells, len(rows), len(columns)),
@@ -61,7 +61,7 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
                 xgap=1,
                 ygap=1,
                 coloraxis="coloraxis2" if own else "coloraxis",
-                name=HEADINGS.get(history, history),
+                name=HEADINGS.get(quantity, quantity),
                 hovertemplate="%{text}<extra></extra>",
                 hoverongaps=False,
             )
@@ -72,20 +72,20 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
             index,
             (0.0, 1.0),
             (max(top - panel / heights, 0.0), top),
-            HEADINGS.get(history, history),
+            HEADINGS.get(quantity, quantity),
             x_axis={
                 **quiet,
                 **labels,
                 "tickangle": -60,
-                "showticklabels": index == len(histories) - 1,
+                "showticklabels": index == len(quantities) - 1,
                 "automargin": False,
             },
             y_axis={**quiet, "autorange": "reversed", "automargin": False},
         )
     figure.update_layout(
-        coloraxis=_scale(table, [h for h in histories if h not in ("difference", "interaction")], EFFECTS, 1.0, bar),
+        coloraxis=_scale(table, [h for h in quantities if h not in ("difference", "interaction")], EFFECTS, 1.0, bar),
         coloraxis2=_scale(
-            table, [h for h in histories if h in ("difference", "interaction")], DIFFERENCES, panel / heights, bar
+            table, [h for h in quantities if h in ("difference", "interaction")], DIFFERENCES, panel / heights, bar
         ),
         margin={"l": 64, "r": RIGHT, "t": TOP, "b": LABELS},
         plot_bgcolor=GRID if len(rows) * len(columns) < 400 else PAPER,
@@ -106,23 +106,23 @@ def _texts(one: xr.Dataset, cells: list[tuple[int, int]], n_rows: int, n_columns
     found = [[""] * n_columns for _ in range(n_rows)]
     units = str(one.attrs.get("units", "logits"))
     for at, (row, column) in enumerate(cells):
-        words = f"{one['edge'].values[at]}: {float(one['effect'].values[at]):+.3f} {units}"
+        words = f"{one['edge'].values[at]}: {float(one['estimate'].values[at]):+.3f} {units}"
         if "low" in one and "high" in one:
             words += f" [{float(one['low'].values[at]):+.3f}, {float(one['high'].values[at]):+.3f}]"
         found[row][column] = words.replace("-", "−")
     return found
 
 
-def _scale(table: xr.Dataset, histories: list[str], colours: list, top: float, length: float) -> dict:
+def _scale(table: xr.Dataset, quantities: list[str], colours: list, top: float, length: float) -> dict:
     """A colour axis with its bar on the right; `top` is where the bar's upper end stands."""
-    values = np.abs(table["effect"].sel(history=histories).values)
+    values = np.abs(table["estimate"].sel(quantity=quantities).values)
     end = float(values.max()) if values.size and values.max() > 0 else 1.0
     return {
         "cmin": -end,
         "cmid": 0,
         "cmax": end,
         "colorscale": colours,
-        "showscale": bool(histories),
+        "showscale": bool(quantities),
         "colorbar": {
             "title": {"text": str(table.attrs.get("units", "logits")), "font": {"size": SMALL}},
             "x": 1.01,

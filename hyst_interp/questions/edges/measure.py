@@ -14,30 +14,30 @@ patching all gives every input the donor's stream. Two donors are used:
 Effects of single edges need not add up to the whole. Margins always use the clean trial's two answers.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
 import xarray as xr
 from jaxtyping import Float
 
-from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.patching import ANSWERS
 from hyst_interp.model.hooked import Hooked, device_of
-from hyst_interp.questions.edges.edge_forward import Change, Messages, Tape, forward, graph_of, record, stream_at
+from hyst_interp.questions.edges.edge_forward import Change, EdgeRun, Messages, forward, graph_of, record, stream_at
 from hyst_interp.questions.edges.graph import LOGITS, Edge, Graph, Input, graph_with
 from hyst_interp.readout import chunks, read
-from hyst_interp.statistics import over_trials
 from hyst_interp.tasks.trials import Trials
 
 LOGIT = {"units": "logits"}
 
 
-def edge_run(model: Hooked, base: Tape, donor: Messages, edges: Iterable[Edge]) -> Float[torch.Tensor, "trial d_vocab"]:
-    """Logits at the query of the base run (`slot_forward.record`) where `edges` carry the donor's messages.
+def edge_logits(
+    model: Hooked, base: EdgeRun, donor: Messages, edges: Iterable[Edge]
+) -> Float[torch.Tensor, "trial d_vocab"]:
+    """Logits at the query of the base run (`edge_forward.record`) where `edges` carry the donor's messages.
 
     Exact for any set: a patched edge reads `donor[source]`, every other edge what its source writes in this run. Raises
     UserError for an edge that the model does not have.
@@ -80,10 +80,10 @@ def edge_effects(
     parts = []
     for part in chunks(len(trials)):
         some = trials.take(part)
-        base, donor = twin_tapes(model, some, direction)
-        found = [read(edge_run(model, base, donor.messages, [one]), some) for one in wanted]
+        base, donor = twin_runs(model, some, direction)
+        after = [read(edge_logits(model, base, donor.messages, [one]), some) for one in wanted]
         before, given = read(base.logits, some), read(donor.logits, some)
-        arrays = {name: np.stack([one[name] - before[name] for one in found]) for name in ANSWERS}
+        arrays = {name: np.stack([one[name] - before[name] for one in after]) for name in ANSWERS}
         parts.append(arrays | {"base": before["margin"], "donor": given["margin"]})
     joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
     method = {
@@ -102,7 +102,7 @@ def edge_effects(
     return xr.Dataset(arrays, edge_coords(wanted), {"direction": direction, "twin": str(trials.twin)})
 
 
-def twin_tapes(model: Hooked, trials: Trials, direction: str = "noise") -> tuple[Tape, Tape]:
+def twin_runs(model: Hooked, trials: Trials, direction: str = "noise") -> tuple[EdgeRun, EdgeRun]:
     """The run patched into and the run patched from; UserError for trials without a twin or another direction."""
     if trials.corrupted is None:
         raise UserError("these trials have no twin to take messages from; make one with task.twin(trials, 'value').")
@@ -117,15 +117,15 @@ def pair_effects(
     pair: PairData, twins: Trials, direction: str = "noise", edges: Sequence[Edge] | None = None
 ) -> xr.Dataset:
     """`edge_effects` of both histories on the same trials, joined along `branch`."""
-    found = [edge_effects(model, twins, direction, edges) for model in (pair.below, pair.above)]
-    return xr.concat(found, "branch", combine_attrs="override").assign_coords(branch=list(BRANCHES))
+    sides = [edge_effects(model, twins, direction, edges) for model in (pair.below, pair.above)]
+    return xr.concat(sides, "branch", combine_attrs="override").assign_coords(branch=list(BRANCHES))
 
 
 def gap_effects(pair: PairData, edges: Sequence[Edge] | None = None) -> xr.Dataset:
     """The gap, edge by edge: what the other history writes on the same trial, into each network, per trial.
 
     Laid out as an attenuation's rows: `margin` (branch, trial) before, `margin_after` and `answer_mass` (edge, branch,
-    trial) with the edge carrying the other history's message. `comparison.attenuation.logits_moved` reads it: `moved`,
+    trial) with the edge carrying the other history's message. `analysis.exchange.exchanged` reads it: `moved`,
     the mean of the two directions, is the headline. Raises UserError as `edge_effects` does.
     """
     wanted = _checked(pair.below, edges)
@@ -136,11 +136,11 @@ def gap_effects(pair: PairData, edges: Sequence[Edge] | None = None) -> xr.Datas
     margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
     for part in chunks(len(pair.trials)):
         some = pair.trials.take(part)
-        tapes = [record(model, torch.from_numpy(some.tokens).to(device_of(model))) for model in models]
+        runs = [record(model, torch.from_numpy(some.tokens).to(device_of(model))) for model in models]
         for side, model in enumerate(models):
-            before[side, part] = read(tapes[side].logits, some)["margin"]
+            before[side, part] = read(runs[side].logits, some)["margin"]
             for row, one in enumerate(wanted):
-                after = read(edge_run(model, tapes[side], tapes[1 - side].messages, [one]), some)
+                after = read(edge_logits(model, runs[side], runs[1 - side].messages, [one]), some)
                 margin[row, side, part] = after["margin"]
                 mass[row, side, part] = after["p_contextual"] + after["p_fixed"]
     method = "with the edge carrying the other history's message"
@@ -166,51 +166,10 @@ def edge_coords(edges: Sequence[Edge]) -> dict:
     }
 
 
-def edges_of(found: xr.Dataset | xr.DataArray) -> list[Edge]:
+def edges_of(labelled: xr.Dataset | xr.DataArray) -> list[Edge]:
     """The edges that label an array."""
-    parts = (found[name].values for name in ("source", "target", "slot"))
+    parts = (labelled[name].values for name in ("source", "target", "slot"))
     return [Edge(str(source), str(target), str(slot)) for source, target, slot in zip(*parts, strict=True)]
-
-
-def histories_table(found: xr.Dataset) -> xr.Dataset:
-    """Mean effect of every edge with its interval over trials: from below, from above, and their difference.
-
-    From `pair_effects`, dims (history, edge): `effect`, `low`, `high`. The difference is paired by trial.
-    """
-    effect = found["effect"].astype("float64").transpose("edge", "branch", "trial")
-    below, above = (effect.sel(branch=branch, drop=True).values for branch in BRANCHES)
-    return _table(found, {"below": below, "above": above, "difference": below - above}, "effect on the margin")
-
-
-def gap_table(found: xr.Dataset) -> xr.Dataset:
-    """Logits that every edge moves the gap by, with intervals over trials; from `gap_effects`.
-
-    `history` holds `moved` (the mean of the two directions, the headline), `into_below` and `into_above`, and
-    `interaction` (half their difference).
-    """
-    moved = logits_moved(found).transpose("edge", ..., "trial")
-    into_below, into_above = moved["into_below"].values, moved["into_above"].values
-    values = {"into_below": into_below, "into_above": into_above, "moved": moved["moved"].values}
-    return _table(found, values | {"interaction": (into_below - into_above) / 2}, "logits of the gap moved")
-
-
-def _table(found: xr.Dataset, values: dict[str, np.ndarray], quantity: str) -> xr.Dataset:
-    estimates = [[over_trials(row, "logits") for row in rows] for rows in values.values()]
-    pick: dict[str, Callable] = {
-        "effect": lambda one: one.estimate,
-        "low": lambda one: one.low,
-        "high": lambda one: one.high,
-    }
-    dims = ("history", "edge")
-    attrs = {**found.attrs, "units": "logits", "quantity": quantity, "method": estimates[0][0].method}
-    return xr.Dataset(
-        {
-            name: (dims, np.array([[part(one) for one in row] for row in estimates], dtype=np.float64), LOGIT)
-            for name, part in pick.items()
-        },
-        {"history": list(values), **edge_coords(edges_of(found))},
-        attrs,
-    )
 
 
 def _checked(model: Hooked, edges: Sequence[Edge] | None) -> list[Edge]:

@@ -16,9 +16,9 @@ from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError, refuse_unknown
 from hyst_interp.questions.edges.edge_attribution import DEFAULT_STEPS, STEPS, agreement, convergence, scores_at
 from hyst_interp.questions.edges.edge_circuits import FAITHFULNESS, jaccard, membership
-from hyst_interp.questions.edges.measure import edges_of, gap_effects, gap_table, histories_table, pair_effects
+from hyst_interp.questions.edges.measure import edges_of, gap_effects, pair_effects
 from hyst_interp.questions.edges.pair_circuits import pair_circuits
-from hyst_interp.questions.edges.pair_summary import edge_rows, gap_edge_rows
+from hyst_interp.questions.edges.pair_summary import edge_rows, edge_table, gap_edge_rows, gap_edge_table
 from hyst_interp.streams import Stream
 from hyst_interp.tasks.trials import Trials
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-ROUTE_TRIALS = 256
+EDGE_TRIALS = 256
 """Conflict trials of edge patching: every edge is a run of its own."""
 
 
-ROUTE_TWINS = ("value", "rename")
+EDGE_TWINS = ("value", "rename")
 
 
 UNCORRECTED = "Intervals are over trials of these two networks only, side by side and uncorrected."
@@ -73,15 +73,15 @@ AGREEMENTS = (
 )
 
 
-def edge_effects(pair: Histories, twin: str = "value", trials: int = ROUTE_TRIALS) -> xr.Dataset:
+def edge_effects(pair: Histories, twin: str = "value", trials: int = EDGE_TRIALS) -> xr.Dataset:
     """The exact effect of every edge in both histories, corrupted into clean, per trial; kept.
 
-    `effect` (branch, edge, trial) in logits, and what else `edge_patching.pair_effects` gives.
+    `effect` (branch, edge, trial) in logits, and what else `measure.pair_effects` gives.
     """
     return pair.kept(("edges", twin, trials), lambda: pair_effects(pair.data, _twins(pair, twin, trials)))
 
 
-def edges(pair: Histories, twin: str = "value", trials: int = ROUTE_TRIALS) -> Rows:
+def edges(pair: Histories, twin: str = "value", trials: int = EDGE_TRIALS) -> Rows:
     """What every edge carries of the answer: corrupted messages put into the clean run, one edge at a time.
 
     A row an edge, largest |effect| first: logits of margin that patching it changes, `below`, `above`, and their
@@ -94,27 +94,28 @@ def edges(pair: Histories, twin: str = "value", trials: int = ROUTE_TRIALS) -> R
     Raises:
         UserError: an unknown twin, fewer than 4 trials, or a model whose edges cannot be patched.
     """
-    found = edge_effects(pair, twin, trials)
-    draw = partial(of_edges, histories_table(found))
-    return Rows(edge_rows(found), EDGES, found, draw, notes=[UNCORRECTED])
+    effects = edge_effects(pair, twin, trials)
+    table = edge_table(effects)
+    return Rows(edge_rows(table), EDGES, effects, partial(of_edges, table), notes=[UNCORRECTED])
 
 
-def gap_edges(pair: Histories, trials: int = ROUTE_TRIALS) -> Rows:
+def gap_edges(pair: Histories, trials: int = EDGE_TRIALS) -> Rows:
     """What every edge carries of the gap: the other history's message on the same trial, in both directions.
 
     A row an edge, the one that moves most first: in logits `moved` (mean of both directions), `into_below`,
-    `into_above`, `interaction`; `share` of the gap. `found` is `edge_patching.gap_effects`.
+    `into_above`, `interaction`; `share` of the gap. `found` is `measure.gap_effects`.
 
     Raises:
         UserError: fewer than 4 trials, or a model whose edges cannot be patched.
     """
-    found = gap_effects(_first(pair, trials))
-    table = gap_table(found).sel(history=["into_below", "into_above", "moved"])
-    return Rows(gap_edge_rows(found), GAP_EDGES, found, partial(of_edges, table), notes=[UNCORRECTED])
+    patched = gap_effects(_first(pair, trials))
+    table = gap_edge_table(patched)
+    draw = partial(of_edges, table.sel(quantity=["into_below", "into_above", "moved"]))
+    return Rows(gap_edge_rows(table), GAP_EDGES, patched, draw, notes=[UNCORRECTED])
 
 
 def circuit(
-    pair: Histories, twin: str = "value", faithfulness: float = FAITHFULNESS, trials: int = ROUTE_TRIALS
+    pair: Histories, twin: str = "value", faithfulness: float = FAITHFULNESS, trials: int = EDGE_TRIALS
 ) -> Rows:
     """The circuit of each history: the first edges of its ranking that keep a share with all others corrupted.
 
@@ -147,7 +148,7 @@ def circuit(
         }
         for branch, one in judged.items()
     ]
-    table = histories_table(effects)
+    table = edge_table(effects)
     table = table.assign(member=membership({b: one.circuit for b, one in judged.items()}, edges_of(table)))
     shared = jaccard(*(one.circuit.edges for one in judged.values()))
     one = judged[BRANCHES[0]]
@@ -159,7 +160,7 @@ def circuit(
 
 
 def edge_attribution(
-    pair: Histories, twin: str = "value", steps: int = DEFAULT_STEPS, trials: int = ROUTE_TRIALS
+    pair: Histories, twin: str = "value", steps: int = DEFAULT_STEPS, trials: int = EDGE_TRIALS
 ) -> Rows:
     """EAP-IG scores of every edge, and how they agree with the exact effects on the same trials.
 
@@ -197,7 +198,7 @@ def edge_attribution(
 
 
 def _twins(pair: Histories, twin: str, trials: int) -> Trials:
-    refuse_unknown("twin", twin, ROUTE_TWINS)
+    refuse_unknown("twin", twin, EDGE_TWINS)
     _refuse_few(trials)
     return twin_trials(pair.below.task, twin, trials, pair.seed)
 
@@ -209,10 +210,10 @@ def _first(pair: Histories, trials: int) -> PairData:
 
 
 def of_edges(table: xr.Dataset, stacked: bool = False) -> "go.Figure":
-    """A table of edges, dims (history, edge), as routes between nodes."""
-    from hyst_interp.questions.edges.figure import route_graph
+    """A table of edges, dims (quantity, edge), drawn between nodes."""
+    from hyst_interp.questions.edges.figure import edge_graph
 
-    return route_graph(table, stacked)
+    return edge_graph(table, stacked)
 
 
 def of_attribution(found: xr.Dataset, stacked: bool = False) -> "go.Figure":

@@ -4,7 +4,7 @@ from hyst_interp.analysis.question import CommandRecord, Group, Orders, Question
 
 QUESTION = Question(
     name="edges",
-    title="On which route",
+    title="On which edges",
     help="On which edges between nodes do the answer and the gap travel, and in which circuits?",
     package=__name__.removesuffix(".question"),
     stage=StageRecord("edges", "stage:run", ("localization", "patching"), Orders.LOCATED),
@@ -30,7 +30,7 @@ QUESTION = Question(
         "edge_circuits:ranking",
     ),
     figures=(
-        "figure:route_graph",
+        "figure:edge_graph",
         "map_figure:edge_map",
         "faithfulness_figure:faithfulness_curves",
         "attribution_figure:attribution_dots",

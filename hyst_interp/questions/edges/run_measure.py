@@ -1,4 +1,4 @@
-"""Routes of a pair as a study keeps them: effects by twin, circuits by size, and EAP-IG by steps.
+"""Edges of a pair as a study keeps them: effects by twin, circuits by size, and EAP-IG by steps.
 
 A ranking is made on every other trial and judged on the rest, so no circuit is flattered by the trials that chose it.
 """

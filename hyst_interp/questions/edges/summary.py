@@ -1,8 +1,8 @@
-"""Routes over seeds: tables to draw and rows to print, from what a study has merged over seeds and data orders.
+"""Edges over seeds: tables to draw and to print, from what a study has merged over seeds and data orders.
 
 Heads of different seeds have no common numbering. So an edge's mean over seeds is taken after every seed's heads have
 been renamed, within layers, to those of the first: by the one renaming that makes the inner product of both twins' and
-both histories' exact effects largest (`edge_likeness.counterparts`). The gap, edge by edge, has no part in that choice.
+both histories' exact effects largest (`edge_similarity.counterparts`). The gap, edge by edge, has no part in it.
 A renaming that looks for likeness finds some, so intervals of the twins' effects are a little too narrow.
 
 Kinds of edges need no renaming: all edges from one kind of source (the embedding, a layer's heads, an MLP) into one
@@ -15,16 +15,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
-from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import band, over_seeds
-from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
-from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.analysis.summary import QUANTITY, replicates
 from hyst_interp.questions.edges.edge_similarity import counterparts
 from hyst_interp.questions.edges.graph import Graph
 from hyst_interp.questions.edges.measure import edge_coords
+from hyst_interp.questions.edges.pair_summary import edge_table, edges_moved, moved_table
 from hyst_interp.sites import component
-from hyst_interp.statistics import ratio_of_means
 
 Renaming = Mapping[int, Int[np.ndarray, " edge"]]
 """Seed → where each edge of the first seed finds its counterpart."""
@@ -32,46 +28,32 @@ Renaming = Mapping[int, Int[np.ndarray, " edge"]]
 
 def renaming(effects: xr.DataArray, graph: Graph) -> Renaming:
     """Every seed's heads named as the first seed's, from effects (seed, order, twin, branch, edge[, trial])."""
-    maps = per_seed(effects.astype("float64")).stack(map=("twin", "branch")).transpose("seed", "edge", "map")
+    maps = replicates(effects).stack(map=("twin", "branch")).transpose("seed", "edge", "map")
     first = maps.values[0]
     return {
         int(seed): counterparts(first, one, graph) for seed, one in zip(maps["seed"].values, maps.values, strict=True)
     }
 
 
-def renamed(found: xr.DataArray, names: Renaming, graph: Graph) -> xr.DataArray:
-    """`found` (seed, …, edge, …) with the edges of every seed in the order and under the names of the first seed's."""
-    bare = found.drop_vars(["source", "target", "slot"], errors="ignore").drop_vars("edge", errors="ignore")
-    rows = [bare.sel(seed=seed).isel(edge=names[int(seed)]) for seed in found["seed"].values]
-    return xr.concat(rows, "seed").assign_coords(seed=found["seed"].values, **edge_coords(graph.edges))
+def renamed(values: xr.DataArray, names: Renaming, graph: Graph) -> xr.DataArray:
+    """`values` (seed, …, edge, …) with the edges of every seed in the order and under the names of the first seed's."""
+    bare = values.drop_vars(["source", "target", "slot"], errors="ignore").drop_vars("edge", errors="ignore")
+    rows = [bare.sel(seed=seed).isel(edge=names[int(seed)]) for seed in values["seed"].values]
+    return xr.concat(rows, "seed").assign_coords(seed=values["seed"].values, **edge_coords(graph.edges))
 
 
-def twin_table(found: xr.Dataset, twin: str, names: Renaming, graph: Graph) -> xr.Dataset:
-    """Effects of every edge over seeds, by twin: `effect`, `low`, `high`, dims (history, edge), as figures draw them.
-
-    `history` holds from below, from above, and their difference, paired by seed.
-    """
-    effect = renamed(per_seed(found["effect"].astype("float64")).sel(twin=twin, drop=True), names, graph)
-    below, above = (effect.sel(branch=branch, drop=True) for branch in BRANCHES)
-    values = {"below": below, "above": above, "difference": below - above}
-    return _table(values, {"quantity": "effect on the margin", "twin": twin, "direction": "noise"})
+def twin_table(effects: xr.Dataset, twin: str, names: Renaming, graph: Graph) -> xr.Dataset:
+    """`edge_table` of one twin's effects over seeds: `below`, `above`, and their `difference`, paired by seed."""
+    effect = replicates(effects["effect"]).sel(twin=twin, drop=True)
+    words = {"twin": twin, "direction": "noise"}
+    return edge_table(xr.Dataset({"effect": renamed(effect, names, graph)}, attrs=words))
 
 
-def gap_edge_table(found: xr.Dataset, names: Renaming, graph: Graph) -> xr.Dataset:
-    """Logits of the gap that every edge moves, over seeds: `moved`, both directions, and half their difference.
-
-    From `gap_effects` merged over seeds; variables and dims as in `twin_table`.
-    """
-    moved = logits_moved(found)
-    parts = {name: renamed(per_seed(moved[name]), names, graph) for name in ("moved", "into_below", "into_above")}
-    parts["interaction"] = (parts["into_below"] - parts["into_above"]) / 2
-    return _table(parts, {"quantity": "logits of the gap moved", "twin": "the other history"})
-
-
-def _table(values: Mapping[str, xr.DataArray], attrs: dict[str, str]) -> xr.Dataset:
-    joined = xr.concat(list(values.values()), "history", coords="minimal", compat="override")
-    spread = band(joined.assign_coords(history=list(values)).assign_attrs(units="logits"))
-    return spread.rename(estimate="effect").transpose("history", "edge").assign_attrs(attrs, units="logits")
+def named_gap_edge_table(patched: xr.Dataset, names: Renaming, graph: Graph) -> xr.Dataset:
+    """`gap_edge_table` over seeds, of `gap_effects` merged over them, edges named as the first seed's."""
+    values = edges_moved(patched).map(replicates)
+    values = values.map(lambda value: renamed(value, names, graph) if "edge" in value.dims else value)
+    return moved_table(values).assign_attrs(quantity="logits of the gap moved", twin="the other history")
 
 
 def kind_of(source: str, target: str, slot: str) -> str:
@@ -84,27 +66,25 @@ def node_kind(node: str) -> str:
     """`L0 heads` for a head, anything else by its own name."""
     if not node.startswith("L"):
         return node
-    one = component(node)
-    return f"L{one.layer} heads" if one.is_head else node
+    part = component(node)
+    return f"L{part.layer} heads" if part.is_head else node
 
 
-def kind_rows(found: xr.Dataset) -> list[Row]:
-    """Sums over edges of a kind of the gap's logits moved: `kind`, `edges`, `moved`, both directions, `share`.
+def kind_table(patched: xr.Dataset) -> xr.Dataset:
+    """Sums over edges of a kind of the gap's logits moved, dims (quantity, kind), kinds in the graph's order.
 
-    From `gap_effects` merged over seeds, in the graph's order; estimates over seeds.
+    Quantities `moved`, `into_below`, `into_above`, `share`; the coordinate `edges` (kind) counts them.
+
+    Args:
+        patched: `measure.gap_effects` merged over seeds.
     """
-    values = logits_moved(found)
-    parts = {name: per_seed(values[name]) for name in ("moved", "into_below", "into_above")}
-    gap = per_seed(values["gap"])
-    gap = gap.isel(edge=0, drop=True) if "edge" in gap.dims else gap
-    labels = zip(*(found[name].values for name in ("source", "target", "slot")), strict=True)
+    values = edges_moved(patched).map(replicates)
+    labels = zip(*(patched[name].values for name in ("source", "target", "slot")), strict=True)
     kinds = np.array([kind_of(str(source), str(target), str(slot)) for source, target, slot in labels])
-    rows: list[Row] = []
-    for kind in dict.fromkeys(kinds):
-        members = np.flatnonzero(kinds == kind)
-        sums = {name: one.isel(edge=members).sum("edge").reset_coords(drop=True) for name, one in parts.items()}
-        row: Row = {"kind": str(kind), "edges": len(members)}
-        row |= {name: over_seeds(one) for name, one in sums.items()}
-        row["share"] = ratio_of_means(sums["moved"].values, gap.values, unit="share of the gap")
-        rows.append(row)
-    return rows
+    names, counts = np.unique(kinds, return_counts=True)
+    first = dict.fromkeys(kinds.tolist())
+    by_edge = values.drop_vars(["gap", "edge", "source", "target", "slot"]).assign_coords(kind=("edge", kinds))
+    sums = by_edge.groupby("kind").sum("edge").sel(kind=list(first))
+    table = moved_table(sums.assign(gap=values["gap"])).sel({QUANTITY: ["moved", "into_below", "into_above", "share"]})
+    number = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    return table.assign_coords(edges=("kind", [number[name] for name in first]))

@@ -19,7 +19,7 @@ from hyst_interp.questions.edges.edge_attribution import (
 )
 from hyst_interp.questions.edges.edge_forward import embedding, forward, graph_of
 from hyst_interp.questions.edges.graph import Graph, Input
-from hyst_interp.questions.edges.measure import edge_coords, edge_effects, edges_of, twin_tapes
+from hyst_interp.questions.edges.measure import edge_coords, edge_effects, edges_of, twin_runs
 from hyst_interp.tasks.registry import task_of
 
 
@@ -70,7 +70,7 @@ def test_the_last_layer_reads_its_queries_at_the_query_alone(small_setup):
 
 def test_one_step_is_the_gradient_in_the_base_run(small_setup):
     model, trials = noisy(), twins_of(small_setup)
-    base, donor = twin_tapes(model, trials)
+    base, donor = twin_runs(model, trials)
     gradient = gradients(model, Graph(2, 2), base.messages["embed"], trials)
     found = attribution(model, trials, steps=1)["effect"]
     for name, source, place in (

@@ -19,9 +19,9 @@ from hyst_interp.questions.edges.edge_circuits import (
     ranking,
     shares,
 )
-from hyst_interp.questions.edges.edge_similarity import edge_similarity, likeness_of_edges, matched_edges
+from hyst_interp.questions.edges.edge_similarity import edge_similarity, edge_similarity_over_seeds, matched_edges
 from hyst_interp.questions.edges.graph import Edge, Graph
-from hyst_interp.questions.edges.measure import edge_coords, edge_effects, edge_run, edges_of, twin_tapes
+from hyst_interp.questions.edges.measure import edge_coords, edge_effects, edge_logits, edges_of, twin_runs
 from hyst_interp.statistics import undefined
 from hyst_interp.streams import Stream
 
@@ -58,10 +58,10 @@ def test_a_size_runs_with_every_other_edge_corrupted(small_setup):
     model, trials = noisy(), twins_of(small_setup)
     order = ranking(edge_effects(model, trials))
     curve = faithfulness_curve(model, trials, order, [3, 20])
-    clean, corrupted = twin_tapes(model, trials)
+    clean, corrupted = twin_runs(model, trials)
     for size in (3, 20):
         kept = order[:size]
-        logits = edge_run(model, clean, corrupted.messages, [one for one in GRAPH.edges if one not in kept]).numpy()
+        logits = edge_logits(model, clean, corrupted.messages, [one for one in GRAPH.edges if one not in kept]).numpy()
         rows = np.arange(len(trials))
         margin = logits[rows, trials.contextual] - logits[rows, trials.fixed]
         np.testing.assert_allclose(curve["margin"].sel(size=size), margin, atol=1e-5)
@@ -148,8 +148,8 @@ def test_overlap_of_circuits():
         for name, edges in (("below", (a, b)), ("above", (b, c)))
     }
     found = membership(made, GRAPH.edges)
-    assert found.sel(history="below").values[:3].tolist() == [True, True, False]
-    assert found.sel(history="difference").values[:4].tolist() == [True, True, True, False]
+    assert found.sel(quantity="below").values[:3].tolist() == [True, True, False]
+    assert found.sel(quantity="difference").values[:4].tolist() == [True, True, True, False]
 
 
 def test_refusals(small_setup, one_sentence):
@@ -214,14 +214,14 @@ def test_matching_many_layers_never_makes_it_worse():
     np.testing.assert_allclose(np.sort(found), np.sort(b))
 
 
-def test_likeness_has_its_ceiling_and_floor():
+def test_similarity_over_seeds_has_its_ceiling_and_floor():
     """Two seeds with maps of their own, heads of the second in another order, and a little noise."""
     random = np.random.default_rng(3)
     own = random.normal(size=len(GRAPH.edges))
     other = renamed(edge_map(own + 0.5 * random.normal(size=own.size)), GRAPH, [(1, 0), (1, 0)]).values
     values = np.stack([own, other])[:, None, None] + 0.01 * random.normal(size=(2, 2, 2, own.size))
     coords = {"seed": [0, 1], "order": [0, 1], "branch": ["below", "above"], **edge_coords(GRAPH.edges)}
-    found = likeness_of_edges(xr.DataArray(values, coords, ("seed", "order", "branch", "edge")), GRAPH)
+    found = edge_similarity_over_seeds(xr.DataArray(values, coords, ("seed", "order", "branch", "edge")), GRAPH)
     assert {kind: len(rows[0]) for kind, rows in found.found.items()} == {"histories": 1, "ceiling": 2, "floor": 2}
     r = {kind: found.correlation(kind).estimate for kind in ("histories", "ceiling", "floor")}
     assert r["histories"] > 0.999

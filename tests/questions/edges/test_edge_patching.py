@@ -16,14 +16,13 @@ from hyst_interp.questions.edges.edge_forward import graph_of, record
 from hyst_interp.questions.edges.graph import Edge, Graph, edge
 from hyst_interp.questions.edges.measure import (
     edge_effects,
-    edge_run,
+    edge_logits,
     edges_of,
     gap_effects,
-    gap_table,
-    histories_table,
     pair_effects,
-    twin_tapes,
+    twin_runs,
 )
+from hyst_interp.questions.edges.pair_summary import MOVED, edge_table, gap_edge_table
 from hyst_interp.sites import component
 from hyst_interp.tasks.registry import task_of
 
@@ -41,13 +40,13 @@ BUILDS = [
 @pytest.mark.parametrize("change", BUILDS, ids=str)
 def test_edges_and_sets_are_the_oracles(small_setup, change):
     model, trials = noisy(**change), twins_of(small_setup)
-    clean, corrupted = twin_tapes(model, trials)
+    clean, corrupted = twin_runs(model, trials)
     donor = what_sources_write(model, trials.corrupted)
     edges = graph_of(model).edges
     singles = [[one] for one in edges[:: 7 if change else 1]]
     for cell in [*singles, *some_sets(edges, 3), [], list(edges)]:
         plain = oracle(model, trials.tokens, donor, cell)
-        fast = edge_run(model, clean, corrupted.messages, cell)
+        fast = edge_logits(model, clean, corrupted.messages, cell)
         torch.testing.assert_close(fast, plain, atol=1e-5, rtol=1e-5)
 
 
@@ -66,21 +65,21 @@ def test_the_oracle_is_no_tautology(small_setup):
 def test_no_edge_is_the_base_run_and_all_edges_are_the_donors_bit_for_bit(small_setup, kind, change):
     model, trials = noisy(**change), twins_of(small_setup, kind=kind)
     for direction in ("noise", "denoise"):
-        base, donor = twin_tapes(model, trials, direction)
-        assert torch.equal(edge_run(model, base, donor.messages, []), base.logits)
-        assert torch.equal(edge_run(model, base, donor.messages, graph_of(model).edges), donor.logits)
+        base, donor = twin_runs(model, trials, direction)
+        assert torch.equal(edge_logits(model, base, donor.messages, []), base.logits)
+        assert torch.equal(edge_logits(model, base, donor.messages, graph_of(model).edges), donor.logits)
         into_logits = [one for one in graph_of(model).edges if one.target == "logits"]
-        assert torch.equal(edge_run(model, base, donor.messages, into_logits), donor.logits)
+        assert torch.equal(edge_logits(model, base, donor.messages, into_logits), donor.logits)
         assert not torch.equal(base.logits, donor.logits)
 
 
 def test_messages_are_what_components_write(small_pair):
-    tape = record(small_pair.below, torch.from_numpy(small_pair.trials.tokens))
-    names = [name for name in tape.messages if name != "embed"]
+    run = record(small_pair.below, torch.from_numpy(small_pair.trials.tokens))
+    names = [name for name in run.messages if name != "embed"]
     tokens = torch.from_numpy(small_pair.trials.tokens)
     written = written_by(small_pair.below, tokens, [component(name) for name in names])
     for name in names:
-        everywhere, own = written[component(name)], tape.messages[name]
+        everywhere, own = written[component(name)], run.messages[name]
         torch.testing.assert_close(own, everywhere[:, -own.shape[1] :], atol=1e-5, rtol=1e-5)
 
 
@@ -97,7 +96,7 @@ def test_a_source_that_writes_the_same_has_effect_exactly_0(small_setup):
 def test_positions_before_the_change_do_not_leak(small_setup):
     """Noising all that the last layer's keys and values read changes nothing where the change is the query alone."""
     model, trials = noisy(), twins_of(small_setup, kind="query")
-    clean, corrupted = twin_tapes(model, trials)
+    clean, corrupted = twin_runs(model, trials)
     for name, message in corrupted.messages.items():
         if message.shape[1] > 1:
             assert torch.equal(message[:, :-1], clean.messages[name][:, :-1])
@@ -154,18 +153,18 @@ def test_a_network_that_is_its_own_donor_moves_nothing(small_pair):
     same = replace(small_pair, above=small_pair.below, trials=small_pair.trials.take(slice(0, 30)))
     found = gap_effects(same)
     assert (found["margin_after"] == found["margin"]).all()
-    assert (gap_table(found)["effect"] == 0).all()
+    assert (gap_edge_table(found)["estimate"].sel(quantity=list(MOVED)) == 0).all()
 
 
 def test_the_other_historys_messages_are_the_oracles(small_pair):
     trials = small_pair.trials.take(slice(0, 7))
     below, above = noisy(5), noisy(6)
-    tapes = [record(model, torch.from_numpy(trials.tokens)) for model in (below, above)]
+    runs = [record(model, torch.from_numpy(trials.tokens)) for model in (below, above)]
     donor = what_sources_write(above, trials.tokens)
     edges = Graph(2, 2).edges
     for cell in [*([one] for one in edges[::3]), *some_sets(edges, 3)]:
         plain = oracle(below, trials.tokens, donor, cell)
-        torch.testing.assert_close(edge_run(below, tapes[0], tapes[1].messages, cell), plain, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(edge_logits(below, runs[0], runs[1].messages, cell), plain, atol=1e-5, rtol=1e-5)
 
 
 def test_all_edges_of_the_other_history_leave_the_recipients_readout(small_pair):
@@ -178,7 +177,7 @@ def test_all_edges_of_the_other_history_leave_the_recipients_readout(small_pair)
         for mine, theirs in zip(below.blocks, above.blocks, strict=True):
             stream = stream + mine.attn.b_O - theirs.attn.b_O
         wanted = below.unembed(below.ln_final(stream[:, None]))[:, 0]
-    found = edge_run(below, base, donor.messages, graph_of(below).edges)
+    found = edge_logits(below, base, donor.messages, graph_of(below).edges)
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
     assert (found - donor.logits).abs().max() > 0.1
 
@@ -186,13 +185,15 @@ def test_all_edges_of_the_other_history_leave_the_recipients_readout(small_pair)
 def test_the_gap_is_moved_as_donors_move_it(small_pair):
     pair = replace(small_pair, trials=small_pair.trials.take(slice(0, 60)))
     some = [edge("L0MLP→logits"), edge("L1H1→logits"), edge("embed→L0MLP")]
-    found, table = gap_effects(pair, some), gap_table(gap_effects(pair, some))
+    found, table = gap_effects(pair, some), gap_edge_table(gap_effects(pair, some))
     moved = logits_moved(found)["moved"].astype("float64").mean("trial")
-    np.testing.assert_allclose(table["effect"].sel(history="moved"), moved)
-    both = table["effect"].sel(history=["into_below", "into_above"])
-    np.testing.assert_allclose(both.mean("history"), table["effect"].sel(history="moved"))
-    np.testing.assert_allclose(table["effect"].sel(history="interaction"), -both.diff("history").isel(history=0) / 2)
-    one = edge_run(
+    np.testing.assert_allclose(table["estimate"].sel(quantity="moved"), moved)
+    both = table["estimate"].sel(quantity=["into_below", "into_above"])
+    np.testing.assert_allclose(both.mean("quantity"), table["estimate"].sel(quantity="moved"))
+    np.testing.assert_allclose(
+        table["estimate"].sel(quantity="interaction"), -both.diff("quantity").isel(quantity=0) / 2
+    )
+    one = edge_logits(
         pair.below,
         record(pair.below, torch.from_numpy(pair.trials.tokens)),
         record(pair.above, torch.from_numpy(pair.trials.tokens)).messages,
@@ -206,14 +207,14 @@ def test_the_gap_is_moved_as_donors_move_it(small_pair):
 def test_the_table_holds_means_intervals_and_the_paired_difference(small_setup, small_pair):
     trials = twins_of(small_setup, 30)
     found = pair_effects(small_pair, trials)
-    table = histories_table(found)
-    assert list(table["history"].values) == ["below", "above", "difference"]
+    table = edge_table(found)
+    assert list(table["quantity"].values) == ["below", "above", "difference"]
     effect = found["effect"].astype("float64")
-    np.testing.assert_allclose(table["effect"].sel(history="below"), effect.sel(branch="below").mean("trial"))
-    difference = table.sel(history="difference")
+    np.testing.assert_allclose(table["estimate"].sel(quantity="below"), effect.sel(branch="below").mean("trial"))
+    difference = table.sel(quantity="difference")
     paired = effect.sel(branch="below") - effect.sel(branch="above")
-    np.testing.assert_allclose(difference["effect"], paired.mean("trial"))
-    assert (difference["low"] <= difference["effect"]).all()
+    np.testing.assert_allclose(difference["estimate"], paired.mean("trial"))
+    assert (difference["low"] <= difference["estimate"]).all()
     spread = (difference["high"] - difference["low"]).values / 2
     np.testing.assert_allclose(spread, 2.045 * paired.std("trial", ddof=1).values / 30**0.5, rtol=1e-3, atol=1e-12)
     for branch, model in (("below", small_pair.below), ("above", small_pair.above)):

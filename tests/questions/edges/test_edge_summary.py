@@ -1,24 +1,25 @@
-"""Routes over seeds: heads found again under other numbers, sums by kind, circuits by loops; controls that can fail."""
+"""Edges over seeds: heads found again under other numbers, sums by kind, circuits by loops; controls that can fail."""
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from hyst_interp.analysis.summary import records
 from hyst_interp.questions.crossing.controls import streams_against_swap, swap_ends
-from hyst_interp.questions.edges.attribution_summary import attribution_rows, one_seed, settling, usual_steps
+from hyst_interp.questions.edges.attribution_summary import attribution_table, one_seed, settling, usual_steps
 from hyst_interp.questions.edges.circuit_summary import (
-    circuit_rows,
+    circuit_table,
     ends,
     jaccard_of,
     members,
-    overlap_rows,
+    overlap_table,
     sizes,
     typical,
 )
 from hyst_interp.questions.edges.edge_similarity import counterparts, matched_edges
 from hyst_interp.questions.edges.graph import Edge, Graph
 from hyst_interp.questions.edges.measure import edge_coords
-from hyst_interp.questions.edges.summary import gap_edge_table, kind_rows, renamed, renaming, twin_table
+from hyst_interp.questions.edges.summary import kind_table, named_gap_edge_table, renamed, renaming, twin_table
 from hyst_interp.questions.shapley.controls import values_against_gap
 from hyst_interp.questions.shapley.summary import place_rows, shapley_rows
 from hyst_interp.questions.transplant.controls import cells_at_no_updates, own_against_run, parts_against_gap
@@ -81,16 +82,16 @@ def test_a_table_over_seeds_is_student_t_edge_by_edge(effects):
     effects["effect"][1] += 0.1 * np.random.default_rng(9).normal(size=effects["effect"][1].shape)
     names = renaming(effects["effect"], GRAPH)
     table = twin_table(effects, "rename", names, GRAPH)
-    assert list(table["history"].values) == ["below", "above", "difference"]
+    assert list(table["quantity"].values) == ["below", "above", "difference"]
     for edge in (0, 17, N - 1):
         places = [edge, int(turned()[edge])]
         sides = [
             np.array([effects["effect"].values[seed, :, 1, branch, places[seed]].mean() for seed in (0, 1)])
             for branch in (0, 1)
         ]
-        for history, values in zip(table["history"].values, (*sides, sides[0] - sides[1]), strict=True):
-            expected, cell = student_t(values, "logits"), table.sel(history=history).isel(edge=edge)
-            assert [float(cell[name]) for name in ("effect", "low", "high")] == pytest.approx(
+        for quantity, values in zip(table["quantity"].values, (*sides, sides[0] - sides[1]), strict=True):
+            expected, cell = student_t(values, "logits"), table.sel(quantity=quantity).isel(edge=edge)
+            assert [float(cell[name]) for name in ("estimate", "low", "high")] == pytest.approx(
                 [expected.estimate, expected.low, expected.high]
             )
 
@@ -112,7 +113,7 @@ def gap_edges() -> xr.Dataset:
 
 
 def test_kinds_hold_every_edge_once_and_need_no_numbering(gap_edges):
-    rows = kind_rows(gap_edges)
+    rows = records(kind_table(gap_edges))
     assert sum(row["edges"] for row in rows) == N
     moved = (gap_edges["margin"] - gap_edges["margin_after"]).mean(["order", "trial"])
     half = (moved.sel(branch="below") - moved.sel(branch="above")).transpose("seed", "edge") / 2
@@ -123,23 +124,23 @@ def test_kinds_hold_every_edge_once_and_need_no_numbering(gap_edges):
     assert same(one["moved"], student_t(half.values[:, here].sum(1), "logits"))
     other = gap_edges.copy(deep=True)
     other["margin_after"].values[1] = other["margin_after"].values[1][:, turned()]
-    again = kind_rows(other)
+    again = records(kind_table(other))
     for row, twin in zip(rows, again, strict=True):
         assert twin["moved"].estimate == pytest.approx(row["moved"].estimate)
     names = {seed: np.arange(N) for seed in (0, 1, 2)}
     assert not np.allclose(
-        gap_edge_table(other, names, GRAPH)["effect"], gap_edge_table(gap_edges, names, GRAPH)["effect"]
+        *(named_gap_edge_table(patched, names, GRAPH)["estimate"] for patched in (other, gap_edges)), equal_nan=True
     )
 
 
 def test_the_gaps_table_holds_both_directions(gap_edges):
-    table = gap_edge_table(gap_edges, {seed: np.arange(N) for seed in (0, 1, 2)}, GRAPH)
-    one = table["effect"]
+    table = named_gap_edge_table(gap_edges, {seed: np.arange(N) for seed in (0, 1, 2)}, GRAPH)
+    one = table["estimate"]
     np.testing.assert_allclose(
-        one.sel(history="moved"), (one.sel(history="into_below") + one.sel(history="into_above")) / 2
+        one.sel(quantity="moved"), (one.sel(quantity="into_below") + one.sel(quantity="into_above")) / 2
     )
     np.testing.assert_allclose(
-        one.sel(history="interaction"), (one.sel(history="into_below") - one.sel(history="into_above")) / 2
+        one.sel(quantity="interaction"), (one.sel(quantity="into_below") - one.sel(quantity="into_above")) / 2
     )
 
 
@@ -176,7 +177,7 @@ def test_sizes_and_members_are_those_of_a_loop(found_circuits):
                 rank = found_circuits["rank"].values[seed, order, 0, branch]
                 expected = [rank[names[seed][edge]] < first for edge in range(N)]
                 np.testing.assert_array_equal(inside.isel(seed=seed, order=order, twin=0, branch=branch), expected)
-    row = circuit_rows(found_circuits, 0.8)[0]
+    row = records(circuit_table(found_circuits, 0.8))[0]
     assert row["below"].estimate == pytest.approx(float(size.sel(branch="below").mean()))
     assert row["random"].estimate == N
     assert ends(found_circuits) == (0, 0)
@@ -186,15 +187,15 @@ def test_sizes_and_members_are_those_of_a_loop(found_circuits):
 
 def test_overlaps_of_circuits(found_circuits):
     inside = members(found_circuits, {0: np.arange(N), 1: np.arange(N)}, GRAPH, 0.8)
-    row = overlap_rows(inside)[0]
+    row = records(overlap_table(inside))[0]
     values = inside.values[:, :, 0]
     expected = [np.mean([jaccard_of(values[s, o, 0], values[s, o, 1]) for o in (0, 1)]) for s in (0, 1)]
     assert same(row["histories"], student_t(np.array(expected), "share of edges"))
     assert row["floor"].low is None
     alike = inside.copy(data=np.broadcast_to(values[0, 0, 0], inside.shape).copy())
-    assert [overlap_rows(alike)[0][name].estimate for name in ("histories", "ceiling", "floor")] == [1, 1, 1]
-    np.testing.assert_array_equal(typical(alike).sel(twin="value", history="difference"), values[0, 0, 0])
-    one = overlap_rows(inside.isel(seed=[0], order=[0]))[0]
+    assert [records(overlap_table(alike))[0][name].estimate for name in ("histories", "ceiling", "floor")] == [1, 1, 1]
+    np.testing.assert_array_equal(typical(alike).sel(twin="value", quantity="difference"), values[0, 0, 0])
+    one = records(overlap_table(inside.isel(seed=[0], order=[0])))[0]
     assert one["ceiling"].reason
     assert one["floor"].reason
     assert jaccard_of(np.array([True, False]), np.array([False, True])) == 0
@@ -220,11 +221,12 @@ def test_attribution_over_seeds_is_the_mean_of_seeds():
         },
         coords,
     )
-    rows = attribution_rows(found)
+    table = attribution_table(found)
+    rows = records(table)
     expected = found["pearson"].values[..., 1].mean((1, 2, 3))
     assert [row["steps"] for row in rows] == steps
     assert same(rows[1]["pearson"], student_t(expected, "correlation"))
-    assert float(settling(found)["pearson"].sel(steps=10)) == pytest.approx(expected.mean())
+    assert float(settling(table)["pearson"].sel(steps=10)) == pytest.approx(expected.mean())
     assert usual_steps(found) == 10
     assert usual_steps(found.assign_coords(steps=[1, 5])) == 5
     exact, score = one_seed(found, 1, "rename", 10)
