@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from hyst_interp.analysis.histories import TWO_NETWORKS, Histories
-from hyst_interp.analysis.replicates import bare
 from hyst_interp.analysis.rows import Column, Rows
-from hyst_interp.analysis.summary import records
+from hyst_interp.analysis.summary import from_estimates, records
 from hyst_interp.questions.crossing.layer_swap import layer_swap as swap_layers
 from hyst_interp.questions.crossing.measure import cross_model_patching
 from hyst_interp.questions.crossing.summary import crossing_table, layer_swap_table
@@ -65,4 +64,4 @@ def of_layer_swap(table: xr.Dataset, whole: Estimate, stacked: bool = False) -> 
     """The table of swapped layers as steps along the depth."""
     from hyst_interp.questions.crossing.figure import layer_swap_steps
 
-    return layer_swap_steps(table, bare(whole), stacked)
+    return layer_swap_steps(table, from_estimates([whole], "cell").isel(cell=0), stacked)

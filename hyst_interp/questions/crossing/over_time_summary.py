@@ -109,7 +109,7 @@ def _linear(values: xr.DataArray) -> xr.DataArray:
     then = values.isel(position=0, drop=True)
     ratio = values.mean(dim) / then.mean(dim)
     slope = (values - ratio * then) / then.mean(dim)
-    root = np.sqrt(ratio.where(values["measure"] == "rms"))
+    root = ratio.where(values["measure"] == "rms") ** 0.5
     of_root = root + xr.where(root > 0, slope / (2 * root.where(root > 0, 1.0)), slope)
     return xr.where(values["measure"] == "rms", of_root, ratio + slope)
 

@@ -54,11 +54,11 @@ def chapter(source: RunResults) -> Chapter | None:
     }
     inside = None
     if "circuits" in source.results:
-        found = source.results["circuits"]
-        inside = members(found, source.once(of_run.names), source.once(of_run.graph))
-        drawn.append(_curves(found))
-        tables |= {"circuits": _circuits(found), "overlap": _overlap(inside)}
-        words["ends"] = tuple(size(one) for one in ends(found))
+        judged = source.results["circuits"]
+        inside = members(judged, source.once(of_run.names), source.once(of_run.graph))
+        drawn.append(_curves(judged))
+        tables |= {"circuits": _circuits(judged), "overlap": _overlap(inside)}
+        words["ends"] = tuple(size(one) for one in ends(judged))
     drawn += [_twin_graph(source, twin, inside) for twin in twins]
     if "attribution" in source.results:
         table = attribution_table(source.results["attribution"])
@@ -200,8 +200,8 @@ def _floor(alike: Likeness) -> Cell:
     return Cell(correlation(mean.estimate), f"pairs from {correlation(min(known))} to {correlation(max(known))}")
 
 
-def _curves(found: xr.Dataset) -> Figure:
-    kept, chance = faithfulness_tables(found)
+def _curves(judged: xr.Dataset) -> Figure:
+    kept, chance = faithfulness_tables(judged)
     return both(
         "faithfulness",
         lambda stacked: faithfulness_curves(kept, chance, FAITHFULNESS, stacked),
@@ -212,19 +212,19 @@ def _curves(found: xr.Dataset) -> Figure:
     )
 
 
-def _circuits(found: xr.Dataset) -> Table:
+def _circuits(judged: xr.Dataset) -> Table:
     lines = [
         cells(
             Cell(f"{row['twin']} twin", kind="lead"),
             *(estimate(row[name], 1) for name in ("below", "above", "difference", "random")),
             _larger(row["difference"]),
         )
-        for row in records(circuit_table(found))
+        for row in records(circuit_table(judged))
     ]
     head = ("circuit", "from below, edges", "from above, edges", "difference", "random rankings", "larger circuit")
     note = (
         f"Edges of the smallest prefix of the ranking that keeps {FAITHFULNESS:g} of the difference on trials that the"
-        f" ranking did not see, of {found.sizes['edge']} edges; random rankings at the sizes that were measured. A"
+        f" ranking did not see, of {judged.sizes['edge']} edges; random rankings at the sizes that were measured. A"
         " prefix"
         " is not the smallest circuit of all. Intervals: Student-t over seeds."
     )

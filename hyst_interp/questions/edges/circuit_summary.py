@@ -22,41 +22,41 @@ from hyst_interp.statistics import Estimate, undefined
 UNIT = "share of edges"
 
 
-def sizes(found: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.DataArray:
+def sizes(kept: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.DataArray:
     """Edges of the smallest prefix that keeps `wanted`, dims (seed, order, twin, branch); of `run_measure.circuits`."""
-    reached = found["faithfulness"] >= wanted
-    return found["size"][reached.argmax("size")].reset_coords(drop=True).astype("float64").assign_attrs(units="edges")
+    reached = kept["faithfulness"] >= wanted
+    return kept["size"][reached.argmax("size")].reset_coords(drop=True).astype("float64").assign_attrs(units="edges")
 
 
-def random_sizes(found: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.DataArray:
+def random_sizes(kept: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.DataArray:
     """The same of random rankings, at the sizes that were measured: dims (seed, order, twin, branch, ranking)."""
-    reached = found["floor"] >= wanted
-    return found["floor_size"][reached.argmax("floor_size")].reset_coords(drop=True).astype("float64")
+    reached = kept["floor"] >= wanted
+    return kept["floor_size"][reached.argmax("floor_size")].reset_coords(drop=True).astype("float64")
 
 
-def ends(found: xr.Dataset) -> tuple[float, float]:
+def ends(kept: xr.Dataset) -> tuple[float, float]:
     """The control: largest |share kept by no edge| and |share kept by all − 1|; both are 0 exactly."""
-    whole = found["faithfulness"]
+    whole = kept["faithfulness"]
     return float(abs(whole.isel(size=0)).max()), float(abs(whole.isel(size=-1) - 1).max())
 
 
-def circuit_table(found: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.Dataset:
+def circuit_table(kept: xr.Dataset, wanted: float = FAITHFULNESS) -> xr.Dataset:
     """The table of circuits' sizes over seeds, dims (quantity, twin): `below`, `above`, their `difference`, `random`.
 
     `random` are the sizes of random rankings, over both histories.
     """
-    size = sizes(found, wanted)
+    size = sizes(kept, wanted)
     parts = {branch: size.sel(branch=branch, drop=True) for branch in BRANCHES}
     tables = {branch: summarise(part, "edges") for branch, part in parts.items()}
     tables["difference"] = summarise(parts["below"] - parts["above"], "edges more")
-    tables["random"] = summarise(random_sizes(found, wanted).mean(["ranking", "branch"]), "edges")
+    tables["random"] = summarise(random_sizes(kept, wanted).mean(["ranking", "branch"]), "edges")
     return join(tables)
 
 
-def members(found: xr.Dataset, names: Renaming, graph: Graph, wanted: float = FAITHFULNESS) -> xr.DataArray:
+def members(kept: xr.Dataset, names: Renaming, graph: Graph, wanted: float = FAITHFULNESS) -> xr.DataArray:
     """Whether an edge belongs to each circuit, dims (seed, order, twin, branch, edge), named as the first seed's."""
-    size = sizes(found, wanted)
-    inside = found["rank"].drop_vars(["edge", "source", "target", "slot"], errors="ignore") < size
+    size = sizes(kept, wanted)
+    inside = kept["rank"].drop_vars(["edge", "source", "target", "slot"], errors="ignore") < size
     return renamed(inside.transpose("seed", "order", "twin", "branch", "edge"), names, graph)
 
 
@@ -123,6 +123,6 @@ def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def faithfulness_tables(found: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
+def faithfulness_tables(kept: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
     """Shares kept over seeds: of the rankings, dims (twin, branch, size), and of random ones (twin, floor_size)."""
-    return summarise(found["faithfulness"]), summarise(found["floor"].mean(["ranking", "branch"]))
+    return summarise(kept["faithfulness"]), summarise(kept["floor"].mean(["ranking", "branch"]))

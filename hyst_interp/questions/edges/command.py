@@ -90,34 +90,34 @@ def edges(
 
     on_terminal(f"patching every edge of two networks on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = Histories.open(below, above, trials, seed)
-        circuits = methods.circuit(found, twin, faithfulness, trials)
-        data = facts("edges", found, manifests) | {"twin": twin, "faithfulness": faithfulness}
-        data |= _measure(found, circuits, twin, steps, trials)
+        pair = Histories.open(below, above, trials, seed)
+        circuits = methods.circuit(pair, twin, faithfulness, trials)
+        data = facts("edges", pair, manifests) | {"twin": twin, "faithfulness": faithfulness}
+        data |= _measure(pair, circuits, twin, steps, trials)
     draw(circuits, file, data)
     p0 = manifests[0].setup.p0
     rows = [{"kind": name, **row} for name in ("edges", "gap_edges") for row in data[name]]
     return Answer(data, rows, lambda colour: _table(data, p0, colour), format)
 
 
-def _measure(found: "Histories", circuits, twin: str, steps: int | None, trials: int) -> dict[str, Any]:
+def _measure(pair: "Histories", circuits, twin: str, steps: int | None, trials: int) -> dict[str, Any]:
     from hyst_interp.cli.rows import plain
     from hyst_interp.questions.edges import methods
 
     members = {row["history"]: set(row["edges"]) for row in circuits}
     table = [
         plain(row) | {"in_circuit": [branch for branch, inside in members.items() if row["edge"] in inside]}
-        for row in methods.edges(found, twin, trials)
+        for row in methods.edges(pair, twin, trials)
     ]
     kept = ("history", "size", "faithfulness", "lasting", "floor", "edges")
     data: dict[str, Any] = {
         "circuits": [plain({name: row[name] for name in kept}) for row in circuits],
         "jaccard": circuits.found.attrs["jaccard"],
         "edges": table,
-        "gap_edges": [plain(row) for row in methods.gap_edges(found, trials)],
+        "gap_edges": [plain(row) for row in methods.gap_edges(pair, trials)],
     }
     if steps is not None:
-        data["attribution"] = [plain(row) for row in methods.edge_attribution(found, twin, steps, trials)]
+        data["attribution"] = [plain(row) for row in methods.edge_attribution(pair, twin, steps, trials)]
     return data
 
 

@@ -193,8 +193,8 @@ def edge_attribution(
             | agreement(last["score"], settled["exact"])
             | {"incompleteness": float(last["incompleteness"])}
         )
-    found = xr.concat(sides, "history", combine_attrs="drop_conflicts").assign_coords(history=list(BRANCHES))
-    return Rows(rows, AGREEMENTS, found, partial(of_attribution, found))
+    attributed = xr.concat(sides, "history", combine_attrs="drop_conflicts").assign_coords(history=list(BRANCHES))
+    return Rows(rows, AGREEMENTS, attributed, partial(of_attribution, attributed))
 
 
 def _twins(pair: Histories, twin: str, trials: int) -> Trials:
@@ -216,13 +216,13 @@ def of_edges(table: xr.Dataset, stacked: bool = False) -> "go.Figure":
     return edge_graph(table, stacked)
 
 
-def of_attribution(found: xr.Dataset, stacked: bool = False) -> "go.Figure":
+def of_attribution(attributed: xr.Dataset, stacked: bool = False) -> "go.Figure":
     """Scores against exact effects of both histories; how they settle is the mean of the two."""
     from hyst_interp.questions.edges.attribution_figure import attribution_dots
 
-    settling = found.drop_vars(["exact", "score"]).mean("history")
-    scores = found["score"].isel(steps=-1)
-    return attribution_dots(found["exact"], scores, settling, stacked)
+    settling = attributed.drop_vars(["exact", "score"]).mean("history")
+    scores = attributed["score"].isel(steps=-1)
+    return attribution_dots(attributed["exact"], scores, settling, stacked)
 
 
 def _refuse_few(trials: int) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from hyst_interp.analysis.histories import TWO_NETWORKS, Histories
-from hyst_interp.analysis.replicates import bare
 from hyst_interp.analysis.rows import Column, Rows
+from hyst_interp.analysis.summary import from_estimates
 from hyst_interp.questions.gap.methods import gap
 from hyst_interp.questions.weights import measure
 from hyst_interp.questions.weights.summary import weight_rows, weight_table
@@ -49,4 +49,4 @@ def of_weights(table: xr.Dataset, whole: Estimate, stacked: bool = False) -> "go
     """The table of moved weights as dots."""
     from hyst_interp.questions.weights.figure import weight_move_dots
 
-    return weight_move_dots(table, bare(whole), stacked)
+    return weight_move_dots(table, from_estimates([whole], "cell").isel(cell=0), stacked)
