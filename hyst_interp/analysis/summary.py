@@ -76,7 +76,7 @@ def summarise(values: xr.DataArray | xr.Dataset, unit: str | None = None, level:
     dim = replicate_of(values)
     wide = replicates(values).transpose(..., dim)
     method, _ = _OVER[dim]
-    array = wide.values
+    array = np.ascontiguousarray(wide.values)  # sums then round as they would for one cell alone
     missing = np.isnan(array)
     absent = missing.all(-1) & (array.shape[-1] > 0)
     if (missing.any(-1) & ~absent).any():
@@ -172,12 +172,14 @@ def cell(table: xr.Dataset, **labels: object) -> Estimate:
 def records(table: xr.Dataset, *dims: str) -> list[Row]:
     """Rows of a table: for every combination of labels of `dims` (all but `quantity` by default), the labels, what is
     known of the row (coordinates along its dims), and an Estimate a quantity; what was not measured is left out.
+
+    A dimension without labels of its own, whose cells coordinates name, gives the row none.
     """
     rows = [str(dim) for dim in table["estimate"].dims if dim != QUANTITY] if not dims else list(dims)
     plain = {name: table[name].transpose(*rows, ...) for name in (*_NUMBERS, *_WORDS, "n")}
     arrays = {name: array.values for name, array in plain.items()}
     sizes = [table.sizes[dim] for dim in rows]
-    labels = {dim: table[dim].values if dim in table.coords else np.arange(table.sizes[dim]) for dim in rows}
+    labels = {dim: table[dim].values for dim in rows if dim in table.coords}
     facts = {
         str(name): one
         for name, one in table.coords.items()
@@ -186,7 +188,7 @@ def records(table: xr.Dataset, *dims: str) -> list[Row]:
     quantities = [str(name) for name in table[QUANTITY].values] if QUANTITY in table.dims else ["estimate"]
     made = []
     for index in np.ndindex(*sizes):
-        row: Row = {dim: _plain(labels[dim][i]) for dim, i in zip(rows, index, strict=True)}
+        row: Row = {dim: _plain(labels[dim][i]) for dim, i in zip(rows, index, strict=True) if dim in labels}
         row |= {
             name: _plain(one.values[tuple(index[rows.index(str(d))] for d in one.dims)]) for name, one in facts.items()
         }

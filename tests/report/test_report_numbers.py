@@ -5,13 +5,12 @@ import pytest
 import xarray as xr
 
 from hyst_interp.analysis.maps import history_maps
-from hyst_interp.analysis.replicates import as_arrays, band, over_seeds
+from hyst_interp.analysis.summary import records
 from hyst_interp.history.schedule import paired_schedules
-from hyst_interp.questions.attenuation.summary import replacement_gap, replacement_rows
+from hyst_interp.questions.attenuation.summary import gap_before, replacements
 from hyst_interp.questions.gap.strata import gap_by_stratum, share_by_stratum
 from hyst_interp.questions.gap.trajectory import best_margin, branch_margins, mixtures
 from hyst_interp.questions.similarity.similarity_over_seeds import NEAREST, likeness
-from hyst_interp.statistics import student_t, undefined
 from hyst_interp.storage.results import read_all
 
 
@@ -19,29 +18,6 @@ from hyst_interp.storage.results import read_all
 def merged(planted_run):
     study, root = planted_run()
     return study, read_all(root / "results")
-
-
-def test_a_band_is_student_t_cell_by_cell():
-    values = np.random.default_rng(5).normal(size=(3, 4, 2))
-    array = xr.DataArray(
-        values, {"hold": [0, 25, 100], "seed": [9, 1, 4, 2], "branch": ["below", "above"]}, ("hold", "seed", "branch")
-    )
-    found = band(array)
-    for hold in range(3):
-        for branch in range(2):
-            expected = student_t(values[hold, :, branch], "logits")
-            cell = found.isel(hold=hold, branch=branch)
-            assert [float(cell[name]) for name in ("estimate", "low", "high")] == pytest.approx(
-                [expected.estimate, expected.low, expected.high]
-            )
-    assert list(found["branch"].values) == ["below", "above"]
-    with pytest.raises(ValueError, match="hold"):
-        over_seeds(array)
-
-
-def test_what_is_undefined_is_drawn_as_nothing():
-    found = as_arrays([undefined("planted", "logits", 0)], "row")
-    assert all(np.isnan(found[name]).all() for name in ("estimate", "low", "high"))
 
 
 def test_strata_are_plain_means_over_their_trials(merged):
@@ -105,8 +81,8 @@ def test_replacements_over_seeds_are_plain_means(merged):
     before, after = found["margin"].astype(float), found["margin_after"].astype(float)
     gap = (before.sel(branch="below") - before.sel(branch="above")).mean(["order", "trial"])
     left = (after.sel(branch="below") - after.sel(branch="above")).mean(["order", "trial"])
-    assert replacement_gap(found).estimate == pytest.approx(float(gap.mean()))
-    rows = replacement_rows(found)
+    assert gap_before(found).estimate == pytest.approx(float(gap.mean()))
+    rows = records(replacements(found))
     for index, row in enumerate(rows):
         kept = float(left.isel(row=index).mean())
         if row["reference"] == "donor":  # two directions, each on its own: the mean of what they move

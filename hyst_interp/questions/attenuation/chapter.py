@@ -1,6 +1,5 @@
 """What carries the gap: logits moved by replacing components, by every reference, alone and together."""
 
-from hyst_interp.analysis.replicates import as_arrays
 from hyst_interp.questions.attenuation import of_run as attenuation_of_run
 from hyst_interp.questions.attenuation.figure import logits_moved_forest
 from hyst_interp.questions.attenuation.of_run import Replaced
@@ -12,28 +11,22 @@ from hyst_interp.statistics import Estimate
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where nothing was replaced on arrival."""
-    if 0 not in source.once(attenuation_of_run.replaced):
+    replaced = source.once(attenuation_of_run.replaced)
+    if 0 not in replaced:
         return None
-    here = source.once(attenuation_of_run.replaced)[0]
     tables = {
-        "replacements": _replacements(here),
-        "donors": _donors(here),
-        "later": _later(source.once(attenuation_of_run.replaced)),
+        "replacements": _replacements(replaced[0]),
+        "donors": _donors(replaced[0]),
+        "later": _later(replaced),
     }
-    return Chapter("attenuation", "What carries the gap", "Attenuation", tables, [_forest(here)])
+    return Chapter("attenuation", "What carries the gap", "Attenuation", tables, [_forest(replaced[0])])
 
 
-def _forest(here: Replaced) -> Figure:
-    rows, gap = here.rows, here.gap
-    moved = as_arrays([row["logits_moved"] for row in rows], "row").assign_coords(
-        components=("row", [str(row["components"]) for row in rows]),
-        reference=("row", [str(row["reference"]) for row in rows]),
-        share=("row", [estimate(row["attenuation"]) for row in rows]),
-    )
-    mark = as_arrays([gap], "cell").isel(cell=0)
+def _forest(arrival: Replaced) -> Figure:
+    gap = arrival.gap
     return both(
         "attenuation",
-        lambda stacked: logits_moved_forest(moved, mark, stacked),
+        lambda stacked: logits_moved_forest(arrival.table, gap, stacked),
         "Logits moved on arrival when the output of components at the query is replaced in both networks, by"
         f" reference; circles are single components, diamonds joint sets. The dashed line is the gap, {estimate(gap)}"
         " logits, with its interval shaded: a set whose point lies on the line carries the whole gap. The share is"
@@ -41,7 +34,7 @@ def _forest(here: Replaced) -> Figure:
     )
 
 
-def _replacements(here: Replaced) -> Table:
+def _replacements(arrival: Replaced) -> Table:
     notes: list[str] = []
     rows = [
         cells(
@@ -53,25 +46,25 @@ def _replacements(here: Replaced) -> Table:
             estimate(row["answer_mass"]),
             f"{number(row['margin_after_below'].estimate)} / {number(row['margin_after_above'].estimate)}",
         )
-        for row in here.rows
+        for row in arrival.rows
     ]
     head = ("components", "reference", "logits moved", "gap after", "share of the gap", "answer mass after")
     words = (
-        f"Gap on these trials: {estimate(here.gap)} logits. Intervals: {method(here.gap)}; shares: ratio of means with"
-        " Fieller’s interval, unclipped. Answer mass is P(c) + P(f): far below 1, or a margin far from 0, means that"
+        f"Gap on these trials: {estimate(arrival.gap)} logits. Intervals: {method(arrival.gap)}; shares: ratio of means"
+        " with Fieller’s interval, unclipped. Answer mass is P(c) + P(f): far below 1, or a margin far from 0, means that"
         " the replacement took the network far from where it was trained.",
     )
     head = (*head, "margin after, below / above")
     return Table("Every replacement on arrival", head, rows, (*words, *notes))
 
 
-def _donors(here: Replaced) -> Table:
+def _donors(arrival: Replaced) -> Table:
     rows = [
         cells(
             Cell(str(row["components"]), kind="lead"),
             *(estimate(row[name]) for name in ("into_below", "into_above", "interaction")),
         )
-        for row in here.rows
+        for row in arrival.rows
         if row["reference"] == "donor"
     ]
     head = ("components", "from above into below", "from below into above", "interaction")
@@ -81,30 +74,30 @@ def _donors(here: Replaced) -> Table:
 
 def _later(replaced: dict[int, Replaced]) -> Table:
     notes: list[str] = []
-    sets = [{(row["components"], row["reference"]) for row in one.rows} for one in replaced.values()]
+    sets = [{(row["components"], row["reference"]) for row in at_hold.rows} for at_hold in replaced.values()]
     common = set.intersection(*sets)
     rows = [
         cells(
             Cell(f"hold {hold}", kind="lead"),
             str(row["components"]),
             str(row["reference"]),
-            estimate(one.gap),
+            estimate(at_hold.gap),
             estimate(row["logits_moved"]),
             _share(row["attenuation"], notes),
         )
-        for hold, one in replaced.items()
-        for row in one.rows
+        for hold, at_hold in replaced.items()
+        for row in at_hold.rows
         if (row["components"], row["reference"]) in common
     ]
     head = ("", "components", "reference", "gap", "logits moved", "share of the gap")
     return Table("The same sets at every hold", head, rows, ("In logits, intervals as above.", *notes))
 
 
-def _share(one: Estimate, notes: list[str]) -> Cell:
+def _share(share: Estimate, notes: list[str]) -> Cell:
     """A share, or `undefined` with a reference to its reason among the notes."""
-    if one.estimate is not None:
-        return Cell(estimate(one))
-    text = f"Undefined: {reason(one)}."
+    if share.estimate is not None:
+        return Cell(estimate(share))
+    text = f"Undefined: {reason(share)}."
     if not any(note.endswith(text) for note in notes):
         notes.append(f"{'*' * (len(notes) + 1)} {text}")
     mark = next(note for note in notes if note.endswith(text)).partition(" ")[0]

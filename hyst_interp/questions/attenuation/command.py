@@ -120,12 +120,12 @@ def _measure(
     from hyst_interp.questions.gap import methods as gap_methods
     from hyst_interp.storage.manifest import describe
 
-    found = Histories.open(below, above, trials, seed, ancestor)
+    pair = Histories.open(below, above, trials, seed, ancestor)
     on_terminal(f"replacing {components} by {', '.join(asked)} on {trials:,} trials …")
     with one_thread():  # the same numbers on every call, and no contention with other processes
-        gap = gap_methods.gap(found).to_dict() | {"trials": trials}
-        margins = {branch: one.to_dict() for branch, one in gap_methods.mean_margins(found).items()}
-        rows = [row_entry(row) for row in methods.attenuation(found, components, asked, positions)]
+        gap = gap_methods.gap(pair).to_dict() | {"trials": trials}
+        margins = {branch: margin.to_dict() for branch, margin in gap_methods.mean_margins(pair).items()}
+        rows = [row_entry(row) for row in methods.attenuation(pair, components, asked, positions)]
     data: dict[str, Any] = {
         "schema": schema("attenuate"),
         "below": describe(manifests[0]),

@@ -7,8 +7,11 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.analysis.summary import cell
 from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, rgba, themed
+from hyst_interp.report.wording import estimate
+from hyst_interp.statistics import Estimate
 
 REFERENCES = {"own-mean": "#8C5A00", "donor": "#1B6E53", "pooled-mean": "#7A2F5D", "anchor-mean": "#44546A"}
 """Colour of a reference."""
@@ -17,20 +20,21 @@ ROW, HEADING, TOP, BOTTOM = 20, 30, 84, 60
 JOINT = ("heads", "mlps", "all")
 
 
-def logits_moved_forest(moved: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> go.Figure:
+def logits_moved_forest(replaced: xr.Dataset, gap: Estimate, stacked: bool = False) -> go.Figure:
     """Logits moved by every replacement, grouped by reference, with the gap as a line and its interval as a band.
 
     Args:
-        moved: variables `estimate`, `low`, `high`, dim (row,), with coordinates `components` and `reference`, and
-            `share`, the share of the gap as text, which is printed at the right.
-        gap: `estimate`, `low`, `high` without dims.
+        replaced: a table, dims (quantity, row), with the coordinates `components` and `reference`: of the quantity
+            `logits_moved` points and intervals are drawn, `attenuation` is printed at the right.
+        gap: before any replacement.
         stacked: for narrow columns: the texts at the right are left out.
     """
+    moved = replaced.sel(quantity="logits_moved")
     components = [str(name) for name in moved["components"].values]
     references = [str(name) for name in moved["reference"].values]
     places, headings, depth = _places(references)
     ends = [moved["low"].values, moved["high"].values]
-    low, high = limits(np.append(moved["estimate"].values, float(gap["estimate"])), ends, 0.5)
+    low, high = limits(np.append(moved["estimate"].values, np.nan if gap.estimate is None else gap.estimate), ends, 0.5)
     figure = themed("Logits moved by replacing components at the query, and the gap", height=int(TOP + BOTTOM + depth))
     _draw_gap(figure, gap, depth)
     for reference in dict.fromkeys(references):
@@ -67,9 +71,10 @@ def logits_moved_forest(moved: xr.Dataset, gap: xr.Dataset, stacked: bool = Fals
             font={"color": colour},
         )
     if not stacked:
-        for place, text in zip(places, moved["share"].values, strict=True):
+        for row, place in enumerate(places):
+            text = estimate(cell(replaced.isel(row=row), quantity="attenuation"))
             figure.add_annotation(
-                text=str(text),
+                text=text,
                 x=1,
                 xref="paper",
                 y=place,
@@ -77,7 +82,7 @@ def logits_moved_forest(moved: xr.Dataset, gap: xr.Dataset, stacked: bool = Fals
                 xanchor="left",
                 yanchor="middle",
                 xshift=10,
-                font={"size": SMALL, "color": QUIET if str(text).startswith("undefined") else INK},
+                font={"size": SMALL, "color": QUIET if text == "undefined" else INK},
             )
         figure.add_annotation(
             text="share of the gap",
@@ -119,13 +124,12 @@ def _places(references: list[str]) -> tuple[list[float], dict[str, float], float
     return places, headings, at + 4
 
 
-def _draw_gap(figure: go.Figure, gap: xr.Dataset, depth: float) -> None:
-    estimate, low, high = (float(gap[name]) for name in ("estimate", "low", "high"))
-    if np.isfinite(low) and np.isfinite(high):
+def _draw_gap(figure: go.Figure, gap: Estimate, depth: float) -> None:
+    if gap.low is not None and gap.high is not None:
         figure.add_shape(
             type="rect",
-            x0=low,
-            x1=high,
+            x0=gap.low,
+            x1=gap.high,
             y0=0,
             y1=1,
             yref="y domain",
@@ -133,11 +137,11 @@ def _draw_gap(figure: go.Figure, gap: xr.Dataset, depth: float) -> None:
             line={"width": 0},
             layer="below",
         )
-    if np.isfinite(estimate):
+    if gap.estimate is not None:
         figure.add_shape(
             type="line",
-            x0=estimate,
-            x1=estimate,
+            x0=gap.estimate,
+            x1=gap.estimate,
             y0=0,
             y1=1,
             yref="y domain",
@@ -145,7 +149,7 @@ def _draw_gap(figure: go.Figure, gap: xr.Dataset, depth: float) -> None:
         )
         figure.add_annotation(
             text="the gap",
-            x=estimate,
+            x=gap.estimate,
             y=1,
             yref="y domain",
             yanchor="bottom",

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
@@ -30,7 +29,6 @@ from hyst_interp.interventions.references import (
 )
 from hyst_interp.readout import chunks
 from hyst_interp.sites import Component, ComponentSet
-from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
 
 Plan = Mapping[str, Sequence[ComponentSet]]
 """Reference → sets whose outputs it replaces."""
@@ -117,33 +115,3 @@ def _references(
     if "anchor" in averages:
         table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
     return table
-
-
-def row_estimates(found: xr.Dataset) -> list[dict[str, str | Estimate]]:
-    """The rows of one pair as estimates over trials: logits moved, gap after, attenuation, answer mass, margins after.
-
-    For donors also both directions and their interaction (half the difference).
-    """
-    rows: list[dict[str, str | Estimate]] = []
-    for index in range(found.sizes["row"]):
-        here = found.isel(row=index)  # one row at a time: in float64 all of them would take several times the memory
-        one = logits_moved(here)
-        mass = here["answer_mass"].astype("float64").mean("branch")
-        row: dict[str, str | Estimate] = {
-            "components": str(here["components"].values),
-            "reference": str(here["reference"].values),
-            "logits_moved": over_trials(one["moved"].values, "logits"),
-            "gap_after": over_trials(one["gap_after"].values, "logits"),
-            "attenuation": ratio_of_means(one["moved"].values, one["gap"].values, "share of the gap", over="trials"),
-            "answer_mass": over_trials(mass.values, "probability"),
-        }
-        for branch in BRANCHES:
-            after = here["margin_after"].sel(branch=branch)
-            row[f"margin_after_{branch}"] = over_trials(after.values.astype(np.float64), "logits")
-        if row["reference"] == "donor":
-            row["into_below"] = over_trials(one["into_below"].values, "logits")
-            row["into_above"] = over_trials(one["into_above"].values, "logits")
-            half = (one["into_below"].values - one["into_above"].values) / 2
-            row["interaction"] = over_trials(half, "logits")
-        rows.append(row)
-    return rows

@@ -9,8 +9,10 @@ import xarray as xr
 
 from hyst_interp.analysis.histories import Histories
 from hyst_interp.analysis.rows import Column, Rows
+from hyst_interp.analysis.summary import records
 from hyst_interp.errors import refuse_unknown
-from hyst_interp.questions.attenuation import measure as replacement
+from hyst_interp.questions.attenuation import measure
+from hyst_interp.questions.attenuation.summary import replacements
 from hyst_interp.sites import REFERENCES
 
 REPLACED = (
@@ -40,8 +42,8 @@ def attenuation(
     Raises:
         UserError: an unknown component, reference, or positions; anchor-mean without an anchor.
     """
-    found = replaced(pair, components, references, positions)
-    return Rows(replacement.row_estimates(found), REPLACED, found)
+    arrays = replaced(pair, components, references, positions)
+    return Rows(records(replacements(arrays)), REPLACED, arrays)
 
 
 def replaced(
@@ -57,4 +59,4 @@ def replaced(
         refuse_unknown("reference", name, REFERENCES)
     refuse_unknown("positions", positions, ("query", "all"))
     sets = pair.data.sets(components)
-    return replacement.attenuation(pair.data, {name: sets for name in references}, positions)
+    return measure.attenuation(pair.data, {name: sets for name in references}, positions)

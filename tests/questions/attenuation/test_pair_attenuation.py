@@ -9,9 +9,12 @@ import xarray as xr
 from transformer_lens.utilities import get_act_name
 
 from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.summary import records
 from hyst_interp.errors import UserError
 from hyst_interp.questions.attenuation import measure as attenuating
-from hyst_interp.questions.attenuation.measure import attenuation, row_estimates
+from hyst_interp.questions.attenuation import summary
+from hyst_interp.questions.attenuation.measure import attenuation
+from hyst_interp.questions.attenuation.summary import replacements
 from hyst_interp.readout import chunks
 from hyst_interp.statistics import over_trials, ratio_of_means
 
@@ -133,7 +136,7 @@ def test_identical_networks_move_exactly_nothing_and_attenuate_nothing(pair):
     unchanged = (found["margin_after"] == found["margin"]).transpose("row", ...).values
     assert unchanged[donor].all()
     assert not unchanged[~donor].all()
-    for row in row_estimates(found):
+    for row in records(replacements(found)):
         assert row["attenuation"].estimate is None
         assert row["attenuation"].reason
         assert (row["logits_moved"].estimate, row["logits_moved"].low, row["logits_moved"].high) == (0.0, 0.0, 0.0)
@@ -221,11 +224,11 @@ def test_other_dimensions_are_kept():
             np.testing.assert_allclose(one.values, factor * alone[name].values)
 
 
-def test_row_estimates_are_those_of_the_trials():
+def test_replacements_of_a_pair_are_those_of_the_trials():
     found = planted(40)
     before, after, mass = (found[name].values for name in ("margin", "margin_after", "answer_mass"))
     gap = before[0] - before[1]
-    mean, donor = row_estimates(found)
+    mean, donor = records(replacements(found))
     moved = gap - (after[0, 0] - after[0, 1])
     into_below, into_above = before[0] - after[1, 0], after[1, 1] - before[1]
     assert mean["logits_moved"] == over_trials(moved, "logits")
@@ -246,4 +249,32 @@ def test_attenuation_is_not_clipped():
     found = planted(40)
     found["margin_after"].values[0, 0] = found["margin"].values[1]
     found["margin_after"].values[0, 1] = found["margin"].values[0]
-    assert row_estimates(found)[0]["attenuation"].estimate == pytest.approx(2.0)
+    assert records(replacements(found))[0]["attenuation"].estimate == pytest.approx(2.0)
+
+
+def test_many_trials_are_summarised_row_by_row_to_the_same_table(monkeypatch):
+    found = planted(40)
+    whole = replacements(found)
+    widened = []
+
+    def watched(block):
+        widened.append(block["margin_after"].size)
+        return logits_moved(block)
+
+    monkeypatch.setattr(summary, "logits_moved", watched)
+    monkeypatch.setattr(summary, "WIDENED", 1)
+    xr.testing.assert_identical(replacements(found), whole)
+    assert widened == [80, 80], "one row of two branches and 40 trials at a time"
+
+
+def test_seeds_are_the_replicates_where_there_are_any():
+    seeds = [planted(30), planted(30) * 2, planted(30) * 0.5]
+    run = xr.concat(seeds, dim="seed").assign_coords(seed=[3, 8, 9]).expand_dims("order")
+    rows = records(replacements(run))
+    alone = [records(replacements(one)) for one in seeds]
+    for index, row in enumerate(rows):
+        assert (row["components"], row["reference"]) == ("heads", ("own-mean", "donor")[index])
+        values = [one[index]["logits_moved"].estimate for one in alone]
+        assert row["logits_moved"].n == 3
+        assert row["logits_moved"].estimate == pytest.approx(np.mean(values))
+        assert ("interaction" in row) == (index == 1)

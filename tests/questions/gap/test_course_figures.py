@@ -5,10 +5,10 @@ import pytest
 import xarray as xr
 
 from hyst_interp import figures
-from hyst_interp.analysis.replicates import as_arrays, band
+from hyst_interp.analysis.summary import from_estimates, join, summarise
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.theme import COLOURS
-from hyst_interp.statistics import student_t
+from hyst_interp.statistics import ratio_of_means, student_t, undefined
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def find(figure, name):
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_the_loop_draws_diagonal_seeds_and_mean(planted_margins, stacked):
-    mean = band(planted_margins)["estimate"]
+    mean = summarise(planted_margins)["estimate"]
     figure = figures.margin_loop(planted_margins, mean, 15, stacked)
     for diagonal in find(figure, "margin = log(p/(1−p))"):
         assert list(diagonal.x) == list(diagonal.y)
@@ -38,12 +38,12 @@ def test_the_loop_draws_diagonal_seeds_and_mean(planted_margins, stacked):
 
 
 def test_the_loop_ends_at_arrival(planted_margins):
-    figure = figures.margin_loop(planted_margins, band(planted_margins)["estimate"], 10)
+    figure = figures.margin_loop(planted_margins, summarise(planted_margins)["estimate"], 10)
     assert all(len(trace.x) == 3 for trace in find(figure, "mean of seeds"))
 
 
 def test_the_course_has_the_best_margin_beside_it(planted_margins):
-    figure = figures.margin_course(planted_margins, band(planted_margins), 10)
+    figure = figures.margin_course(planted_margins, summarise(planted_margins), 10)
     for index, branch in enumerate(("below", "above")):
         trace = find(figure, f"best, from {branch}")[0]
         np.testing.assert_allclose(trace.y, planted_margins["best_margin"].values[index])
@@ -52,7 +52,7 @@ def test_the_course_has_the_best_margin_beside_it(planted_margins):
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_the_gap_has_both_clocks(planted_curve, stacked):
-    figure = figures.gap_course(planted_curve, band(planted_curve), stacked)
+    figure = figures.gap_course(planted_curve, summarise(planted_curve), stacked)
     late = next(trace for trace in figure.data if trace.name == "mean of seeds" and trace.xaxis == "x2")
     assert list(late.x) == [-1, 4, 9, 14]  # positions 15 … 30; the last update away from p0 is update 16
     marks = {note.text: note.x for note in figure.layout.annotations if note.xref == "x2"}
@@ -63,12 +63,12 @@ def test_the_gap_has_both_clocks(planted_curve, stacked):
 
 def test_a_curve_that_never_left_home_is_drawn(planted_curve):
     still = planted_curve.assign_coords(tau=("position", np.full(planted_curve.sizes["position"], np.nan)))
-    assert figures.gap_course(still, band(still)).data
+    assert figures.gap_course(still, summarise(still)).data
 
 
 def test_one_seed_has_no_band_and_is_drawn(planted_curve):
     one = planted_curve.isel(seed=[0])
-    spread = band(one)
+    spread = summarise(one)
     assert np.isnan(spread["low"]).all()
     figure = figures.gap_course(one, spread)
     assert np.isfinite(figure.layout.yaxis2.range).all()
@@ -78,7 +78,7 @@ def test_every_seed_order_and_mean_stands_at_every_hold():
     values = np.arange(12.0).reshape(2, 3, 2) / 10
     gaps = xr.DataArray(values, {"seed": [0, 1], "order": [0, 1, 2], "hold": [0, 25]}, ("seed", "order", "hold"))
     seeds = gaps.mean("order")
-    figure = figures.gap_at_holds(gaps, seeds, band(seeds))
+    figure = figures.gap_at_holds(gaps, seeds, summarise(seeds))
     for index, trace in enumerate(find(figure, "one data order")):
         np.testing.assert_allclose(sorted(trace.y), sorted(values[:, :, index].ravel()))
     for index, trace in enumerate(find(figure, "mean of seeds, with interval")):
@@ -87,14 +87,19 @@ def test_every_seed_order_and_mean_stands_at_every_hold():
 
 
 def test_the_forest_has_a_row_a_replacement_and_the_gap_as_a_line():
-    found = [student_t(np.array(pair), "logits") for pair in ([0.09, 0.11], [0.02, -0.5], [0.1, 0.1])]
-    moved = as_arrays(found, "row").assign_coords(
-        components=("row", ["L0H0", "heads", "heads"]),
-        reference=("row", ["own-mean", "own-mean", "donor"]),
-        share=("row", ["+0.90", "undefined", "+1.00"]),
+    moved = [student_t(np.array(pair), "logits") for pair in ([0.09, 0.11], [0.02, -0.5], [0.1, 0.1])]
+    whole = np.array([0.1, 0.12])
+    attenuated = [
+        student_t(np.array([0.9, 0.92]), "ratio"),
+        undefined("planted", "ratio", 2),
+        ratio_of_means(whole, whole),
+    ]
+    table = join({"logits_moved": from_estimates(moved, "row"), "attenuation": from_estimates(attenuated, "row")})
+    table = table.assign_coords(
+        components=("row", ["L0H0", "heads", "heads"]), reference=("row", ["own-mean", "own-mean", "donor"])
     )
-    gap = as_arrays([student_t(np.array([0.1, 0.12]), "logits")], "cell").isel(cell=0)
-    figure = figures.logits_moved_forest(moved, gap)
+    gap = student_t(whole, "logits")
+    figure = figures.logits_moved_forest(table, gap)
     points = {trace.name: list(trace.x) for trace in figure.data if trace.name in ("own-mean", "donor")}
     assert points == {"own-mean": pytest.approx([0.1, -0.24]), "donor": pytest.approx([0.1])}
     assert list(figure.layout.yaxis.ticktext) == ["L0H0", "heads", "heads"]
@@ -102,7 +107,7 @@ def test_the_forest_has_a_row_a_replacement_and_the_gap_as_a_line():
     assert find(figure, "interval goes on"), "the second row's interval is far wider than the numbers"
     texts = [note.text for note in figure.layout.annotations]
     assert "undefined" in texts
-    assert "undefined" not in [n.text for n in figures.logits_moved_forest(moved, gap, stacked=True).layout.annotations]
+    assert "undefined" not in [n.text for n in figures.logits_moved_forest(table, gap, stacked=True).layout.annotations]
 
 
 def test_similarity_is_spaced_by_one_minus_r():
