@@ -93,11 +93,12 @@ def summarise(values: xr.DataArray | xr.Dataset, unit: str | None = None, level:
     reason = np.full(mean.shape, "" if n > 1 else "one value has no spread: no interval" if n else "no values", object)
     reason[absent] = NOT_MEASURED
     blank = np.where(absent, np.nan, 1.0)
+    ends = {"estimate": mean, "low": mean - reach, "high": mean + reach}
     word = values.attrs.get("units", "logits") if unit is None else unit
     template = wide.isel({dim: 0}, drop=True) if n else wide.sum(dim)
     return _table(
         template,
-        {"estimate": mean * blank, "low": (mean - reach) * blank, "high": (mean + reach) * blank},
+        {name: np.asarray(end * blank) for name, end in ends.items()},  # of one cell, numpy makes scalars
         level,
         np.where(absent, 0, n),
         method,

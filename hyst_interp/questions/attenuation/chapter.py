@@ -51,8 +51,8 @@ def _replacements(arrival: Replaced) -> Table:
     head = ("components", "reference", "logits moved", "gap after", "share of the gap", "answer mass after")
     words = (
         f"Gap on these trials: {estimate(arrival.gap)} logits. Intervals: {method(arrival.gap)}; shares: ratio of means"
-        " with Fieller’s interval, unclipped. Answer mass is P(c) + P(f): far below 1, or a margin far from 0, means that"
-        " the replacement took the network far from where it was trained.",
+        " with Fieller’s interval, unclipped. Answer mass is P(c) + P(f): far below 1, or a margin far from 0, means"
+        " that the replacement took the network far from where it was trained.",
     )
     head = (*head, "margin after, below / above")
     return Table("Every replacement on arrival", head, rows, (*words, *notes))

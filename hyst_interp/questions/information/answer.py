@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 
 from hyst_interp.analysis.agreement import compared
+from hyst_interp.analysis.summary import cell, records
 from hyst_interp.questions.information.of_run import information
 from hyst_interp.questions.shapley.of_run import games
+from hyst_interp.questions.shapley.summary import SUM
 from hyst_interp.report.answers import UNDETERMINED, Answer
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import listed, number
@@ -31,13 +33,16 @@ def answer(source: RunResults) -> Answer | None:
     played = source.once(games)
     if not {"donor", "own-mean"} <= played.keys():
         return None
-    donor, mean = ({row["player"]: row["shapley"] for row in played[game][:-1]} for game in ("donor", "own-mean"))
+    donor, mean = (
+        {row["player"]: row["shapley"] for row in records(played[game]) if row["player"] != SUM}
+        for game in ("donor", "own-mean")
+    )
     word, counts = survives((donor[player], mean[player]) for player in mean if player in donor)
     tally = listed([f"{count} {name}" for name, count in counts.items() if count])
     words = f"donor against own-mean game, {sum(counts.values())} players: {tally}"
-    if rows := source.once(information):
-        trusted = sum(row["verdict"] == "trusted" for row in rows)
-        words += f"; estimators of mean and information trusted in {trusted} of {len(rows)} cases"
-    rest = played["own-mean"][-1]["rest"]
+    if (parts := source.once(information)) is not None:
+        trusted = int((parts["verdict"] == "trusted").sum())
+        words += f"; estimators of mean and information trusted in {trusted} of {parts['verdict'].size} cases"
+    rest = cell(played["own-mean"], player=SUM, quantity="rest")
     control = f"the own-mean game leaves {number(rest.estimate)} logits of the gap to no player"
     return Answer("Does it survive another estimator?", word, words, control, RULE)

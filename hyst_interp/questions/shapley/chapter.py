@@ -2,21 +2,17 @@
 
 from hyst_interp.analysis.agreement import compared
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import cell, records
 from hyst_interp.questions.shapley import of_run as shapley_of_run
 from hyst_interp.questions.shapley.controls import values_against_gap
 from hyst_interp.questions.shapley.figure import shapley_dumbbells
 from hyst_interp.questions.shapley.games import GAMES
-from hyst_interp.questions.shapley.summary import (
-    answer_mass,
-    gap_array,
-    pair_arrays,
-    pair_rows,
-    player_arrays,
-)
+from hyst_interp.questions.shapley.summary import SUM, answer_mass, pair_rows, pairs
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, size
+from hyst_interp.statistics import Estimate
 
 WORTH = {
     "donor": "the margin of the hybrid whose players in the coalition come from below and all others from above",
@@ -28,24 +24,27 @@ PAIRS = 8
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where no game was played."""
-    played = [game for game in GAMES if game in source.once(shapley_of_run.games)]
-    if not played:
+    games = source.once(shapley_of_run.games)
+    if not games:
         return None
-    tables = {f"players-{game}": _players(source.once(shapley_of_run.games)[game], game) for game in played}
-    if source.once(shapley_of_run.places):
-        tables["places"] = _places(source.once(shapley_of_run.places))
-    tables |= {f"pairs-{game}": _pairs(source, game) for game in played}
-    if len(played) == 2:
-        tables["games"] = _games(source)
+    rows = {game: records(table) for game, table in games.items()}
+    by_place = source.once(shapley_of_run.places)
+    tables = {f"players-{game}": _players(some, game) for game, some in rows.items()}
+    if by_place is not None:
+        tables["places"] = _places(records(by_place))
+    tables |= {f"pairs-{game}": _pairs(source, game) for game in games}
+    if len(games) == 2:
+        tables["games"] = _games(rows)
+    played = list(games)
     first = source.results[f"shapley-{played[0]}"]
     words = {
         "players": first.sizes["player"],
         "coalitions": int(first.attrs.get("coalitions", 2 ** first.sizes["player"])),
         "played": played,
         "sum": size(values_against_gap(source.results["shapley-donor"])) if "donor" in played else None,
-        "together": _together(source.once(shapley_of_run.games)[played[0]]),
-        "mass": {game: [estimate(one) for one in _ends(source, game)] for game in played},
-        "rest": source.once(shapley_of_run.games)["own-mean"][-1]["rest"] if "own-mean" in played else None,
+        "together": _together(rows[played[0]]),
+        "mass": {game: [estimate(mass) for mass in _ends(source, game)] for game in played},
+        "rest": rows["own-mean"][-1]["rest"] if "own-mean" in played else None,
     }
     drawn = [_figure(source, game) for game in played]
     return Chapter(
@@ -53,20 +52,19 @@ def chapter(source: RunResults) -> Chapter | None:
     )
 
 
-def _ends(source: RunResults, game: str) -> list:
+def _ends(source: RunResults, game: str) -> list[Estimate]:
     """Answer mass with nobody, half, and all of the players."""
     masses = answer_mass(source.results[f"shapley-{game}"])
-    return [masses[0], masses[len(masses) // 2], masses[-1]]
+    last = masses.sizes["size"] - 1
+    return [cell(masses.isel(size=size)) for size in (0, (last + 1) // 2, last)]
 
 
 def _figure(source: RunResults, game: str) -> Figure:
-    rows, found = source.once(shapley_of_run.games)[game], source.results[f"shapley-{game}"]
-    couples = pair_rows(found)
-    pairs = pair_arrays(couples) if couples else None
-    gap = rows[-1]["gap"]
+    table, with_whom = source.once(shapley_of_run.games)[game], pairs(source.results[f"shapley-{game}"])
+    gap = cell(table, player=SUM, quantity="gap")
     return both(
         f"shapley-{game}",
-        lambda stacked: shapley_dumbbells(player_arrays(rows), gap_array(rows), pairs, game, stacked),
+        lambda stacked: shapley_dumbbells(table, with_whom, game, stacked),
         f"A coalition is worth {WORTH[game]}. A player’s Shapley value (diamond, with its interval) is what it adds"
         " when"
         " it joins, averaged over all orders of joining. Under it a line runs from what it does alone, first to join"
@@ -83,10 +81,9 @@ def _together(rows: list[Row]) -> str:
     if gap.estimate is None:
         return ""
     sign = 1 if gap.estimate >= 0 else -1
-    sure = [(str(row["player"]), row["together"]) for row in rows[:-1]]
-    sure = [(name, one) for name, one in sure if one.excludes(0)]
-    works = [name for name, one in sure if (one.estimate or 0) * sign > 0]
-    instead = [name for name, one in sure if (one.estimate or 0) * sign < 0]
+    sure = [(row["player"], row["together"].estimate * sign) for row in rows[:-1] if row["together"].excludes(0)]
+    works = [name for name, towards in sure if towards > 0]
+    instead = [name for name, towards in sure if towards < 0]
     parts = [f"surely working with others: {listed(works)}"] if works else []
     parts += [f"surely stood in for by others: {listed(instead)}"] if instead else []
     return "; ".join(parts) or "for no player does the interval of last − first effect leave out 0"
@@ -99,7 +96,7 @@ def _players(rows: list[Row], game: str) -> Table:
         lines.append(
             cells(
                 Cell(str(row["player"]), kind="lead"),
-                Cell(estimate(row["shapley"]), kind="lead" if row["player"] == "sum" else ""),
+                Cell(estimate(row["shapley"]), kind="lead" if row["player"] == SUM else ""),
                 estimate(share),
                 *(estimate(row[name]) for name in ("first", "last", "together")),
             )
@@ -130,7 +127,7 @@ def _places(rows: list[Row]) -> Table:
 
 
 def _pairs(source: RunResults, game: str) -> Table:
-    rows = pair_rows(source.results[f"shapley-{game}"])
+    rows = pair_rows(pairs(source.results[f"shapley-{game}"]))
     largest = sorted(rows, key=lambda row: -abs(row["interaction"].estimate or 0.0))[:PAIRS]
     lines = [
         cells(
@@ -148,14 +145,12 @@ def _pairs(source: RunResults, game: str) -> Table:
     return Table(f"Pairs of the {game} game", ("pair", "interaction", "interval"), lines, (note,))
 
 
-def _games(source: RunResults) -> Table:
-    donor, mean = (
-        {str(row["player"]): row["shapley"] for row in source.once(shapley_of_run.games)[game]} for game in GAMES
-    )
+def _games(rows: dict[str, list[Row]]) -> Table:
+    donor, mean = ({row["player"]: row["shapley"] for row in rows[game]} for game in GAMES)
     lines = [
-        cells(Cell(player, kind="lead"), estimate(donor[player]), estimate(one), compared(donor[player], one))
-        for player, one in mean.items()
-        if player in donor and player != "sum"
+        cells(Cell(player, kind="lead"), estimate(donor[player]), estimate(value), compared(donor[player], value))
+        for player, value in mean.items()
+        if player in donor and player != SUM
     ]
     note = (
         "“agree” if both intervals leave out 0 on one side and overlap, “same sign” if they do not overlap, “opposite"

@@ -110,19 +110,20 @@ def _refuse_joined(components: str, manifest: "Manifest") -> None:
 
 
 def _game(game: str, rows) -> dict[str, Any]:
+    from hyst_interp.analysis.summary import records
     from hyst_interp.cli.rows import plain
     from hyst_interp.questions.shapley.summary import answer_mass
 
-    found = rows.found
-    exact = "coalitions" in found.attrs
+    account = rows.found
+    exact = "coalitions" in account.attrs
     return {
         "game": game,
-        "method": found.attrs["method"],
-        "coalitions": int(found.attrs["coalitions"]) if exact else None,
-        "permutations": None if exact else int(found.attrs["permutations"]),
+        "method": account.attrs["method"],
+        "coalitions": int(account.attrs["coalitions"]) if exact else None,
+        "permutations": None if exact else int(account.attrs["permutations"]),
         "rows": [plain(row) for row in rows],
         "pairs": [plain(row) for row in rows.beside.get("pairs", ())],
-        "answer_mass": [one.to_dict() for one in answer_mass(found)] if exact else [],
+        "answer_mass": [row["estimate"].to_dict() for row in records(answer_mass(account))] if exact else [],
     }
 
 

@@ -12,11 +12,13 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
+from hyst_interp.analysis.summary import cell
 from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.panels import set_panel
 from hyst_interp.plots.theme import DIFFERENCE, EFFECTS, FAINT, GRID, INK, PAPER, QUIET, SMALL, rgba, themed
+from hyst_interp.questions.shapley.summary import SUM
+from hyst_interp.statistics import Estimate
 
-SUM = "sum"
 TOGETHER, INSTEAD = EFFECTS[-2][1], EFFECTS[1][1]
 """Colour of a last effect that is nearer to the gap's sign than the first, and of one that is farther from it."""
 TITLES = {"donor": "Who carries the gap", "own-mean": "Whose own mean removes the gap"}
@@ -29,21 +31,21 @@ UP, DOWN = -0.14, 0.22
 
 
 def shapley_dumbbells(
-    players: xr.Dataset, gap: xr.Dataset, pairs: xr.Dataset | None = None, game: str = "donor", stacked: bool = False
+    players: xr.Dataset, pairs: xr.Dataset | None = None, game: str = "donor", stacked: bool = False
 ) -> go.Figure:
     """Shapley values with intervals, first and last effects, shares of the gap, and the interactions of pairs.
 
     Args:
-        players: `estimate`, `low`, `high`, dims (quantity, player), logits, with quantities `shapley`, `first`, `last`,
-            the coordinate `share` as text, and the player `sum`.
-        gap: `estimate`, `low`, `high` of the gap.
-        pairs: `estimate`, `low`, `high`, dims (player_a, player_b); left out where pairs were not measured.
+        players: a table, dims (quantity, player), logits, with quantities `shapley`, `first`, `last`, and `share`, and
+            the player `sum`, whose `gap` is drawn as a line.
+        pairs: a table, dims (player_a, player_b); left out where pairs were not measured.
         game: `donor` or `own-mean`; said in the title.
         stacked: pairs below the players instead of beside them.
     """
+    gap = cell(players, player=SUM, quantity="gap")
     single = [str(name) for name in players["player"].values if str(name) != SUM]
     heights = players["estimate"].sel(quantity="shapley", player=single).values
-    towards = -1.0 if float(gap["estimate"]) < 0 else 1.0
+    towards = -1.0 if (gap.estimate or 0.0) < 0 else 1.0
     order = [single[i] for i in np.argsort(-towards * heights, kind="stable")]
     n = len(order)
     plot = ROW * (HEAD + n + FOOT)
@@ -84,10 +86,10 @@ def shapley_dumbbells(
     )
 
 
-def _limits(players: xr.Dataset, gap: xr.Dataset, order: Sequence[str]) -> tuple[float, float]:
+def _limits(players: xr.Dataset, gap: Estimate, order: Sequence[str]) -> tuple[float, float]:
     points = players["estimate"].sel(quantity=["shapley", "first", "last"], player=order).values
     sums = players["estimate"].sel(quantity="shapley", player=SUM).values
-    known = np.concatenate([points.ravel(), [float(sums), float(gap["estimate"])]])
+    known = np.concatenate([points.ravel(), [float(sums), np.nan if gap.estimate is None else gap.estimate]])
     ends = [players[end].sel(quantity="shapley").values for end in ("low", "high")]
     return limits(known, ends, 0.4)
 
@@ -158,18 +160,18 @@ def _note(figure: go.Figure, text: str, x: float, y: float, **where) -> None:
     figure.add_annotation(text=text, x=x, y=y, font={"size": SMALL}, **(place | where))
 
 
-def _mark_gap(figure: go.Figure, gap: xr.Dataset) -> None:
-    estimate, low, high = (float(gap[name]) for name in ("estimate", "low", "high"))
+def _mark_gap(figure: go.Figure, gap: Estimate) -> None:
     where = {"xref": "x", "yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
-    if np.isfinite(low) and np.isfinite(high):
-        figure.add_shape(type="rect", x0=low, x1=high, fillcolor=rgba(DIFFERENCE, 0.08), line={"width": 0}, **where)
-    if np.isfinite(estimate):
+    if gap.low is not None and gap.high is not None:
+        shade = {"fillcolor": rgba(DIFFERENCE, 0.08), "line": {"width": 0}}
+        figure.add_shape(type="rect", x0=gap.low, x1=gap.high, **shade, **where)
+    if gap.estimate is not None:
         line = {"color": DIFFERENCE, "width": 1.6, "dash": "dash"}
-        figure.add_shape(type="line", x0=estimate, x1=estimate, line=line, **where)
-        side = {"xanchor": "right", "xshift": -4} if estimate > 0 else {"xanchor": "left", "xshift": 4}
+        figure.add_shape(type="line", x0=gap.estimate, x1=gap.estimate, line=line, **where)
+        side = {"xanchor": "right", "xshift": -4} if gap.estimate > 0 else {"xanchor": "left", "xshift": 4}
         figure.add_annotation(
-            text=f"the gap {_minus(f'{estimate:+.3f}')}",
-            x=estimate,
+            text=f"the gap {_minus(f'{gap.estimate:+.3f}')}",
+            x=gap.estimate,
             y=1,
             xref="x",
             yref="y domain",
@@ -185,15 +187,24 @@ def _minus(text: str) -> str:
 
 def _shares(figure: go.Figure, rows: xr.Dataset, places: Sequence[float], edge: float) -> None:
     where = {"x": edge, "xref": "paper", "xanchor": "left", "xshift": 8}
-    for place, text in zip(places, (str(text) for text in rows["share"].values), strict=True):
-        font = {"size": SMALL, "color": QUIET if text.startswith("undefined") else INK}
+    for player, place in enumerate(places):
+        text = _share(cell(rows.isel(player=player), quantity="share"))
+        font = {"size": SMALL, "color": QUIET if text == "undefined" else INK}
         figure.add_annotation(text=_minus(text), y=place, yref="y", yanchor="middle", font=font, **where)
     _note(figure, f'<span style="color:{QUIET}">share of the gap</span>', edge, 1.0, yanchor="top", xshift=8, yshift=2)
 
 
+def _share(share: Estimate) -> str:
+    """Two decimals: `+0.24 [+0.22, +0.26]`; a small player's share is +0.00, not a power of ten."""
+    if share.estimate is None or share.low is None or share.high is None:
+        return "undefined"
+    number, low, high = (f"{round(value, 2) + 0.0:+.2f}" for value in (share.estimate, share.low, share.high))
+    return f"{number} [{low}, {high}]"
+
+
 def _draw_pairs(
     figure: go.Figure,
-    cells: xr.Dataset,
+    pairs: xr.Dataset,
     towards: float,
     x: tuple[float, float],
     top: float,
@@ -201,8 +212,8 @@ def _draw_pairs(
     bar: float,
 ) -> None:
     """A cell a pair, rows as the players'; a dot where the interval leaves out 0; `bar` pixels below, its key."""
-    names = [str(name) for name in cells["player_a"].values]
-    middle, low, high = (cells[name].values for name in ("estimate", "low", "high"))
+    names = [str(name) for name in pairs["player_a"].values]
+    middle, low, high = (pairs[name].values for name in ("estimate", "low", "high"))
     known = np.abs(middle[np.isfinite(middle)])
     end = float(known.max()) if known.size and known.max() > 0 else 1.0
     n = len(names)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from hyst_interp.analysis.histories import TWO_NETWORKS, Histories
-from hyst_interp.analysis.rows import Column, Row, Rows
+from hyst_interp.analysis.rows import Column, Rows
+from hyst_interp.analysis.summary import records
 from hyst_interp.errors import UserError, refuse_unknown
 from hyst_interp.questions.shapley import measure, summary
 from hyst_interp.questions.shapley.games import GAMES, Game
@@ -57,16 +58,17 @@ def shapley(pair: Histories, game: str = "donor", components: str | None = None)
     refuse_unknown("game", game, tuple(GAMES))
     played: Game = GAMES[game](pair.data, _players(pair, components))
     account = _account(pair, played)
-    rows, pairs = summary.shapley_rows(account), summary.pair_rows(account)
+    table, with_whom = summary.players(account), summary.pairs(account)
     notes = [TWO_NETWORKS]
     if "permutations" in account.attrs:
         notes.append(
             f"{len(played.players)} players are too many for all coalitions (at most {measure.MOST_PLAYERS}): sampled,"
             f" {account.attrs['permutations']} orders."
         )
+    pairs = summary.pair_rows(with_whom)
     beside = {"pairs": Rows(pairs, PAIRS)} if pairs else {}
-    draw = partial(of_shapley, rows, pairs, game)
-    return Rows(rows, PLAYERS, account, draw, beside, notes)
+    draw = partial(of_shapley, table, with_whom if pairs else None, game)
+    return Rows(records(table), PLAYERS, account, draw, beside, notes)
 
 
 def _players(pair: Histories, components: str | None) -> list[Component] | None:
@@ -87,9 +89,8 @@ def _account(pair: Histories, game: Game) -> xr.Dataset:
     return sampled_game(game, Stream("resampling", pair.below.manifest.setup.seed), PERMUTATIONS)
 
 
-def of_shapley(rows: list[Row], pairs: list[Row], game: str, stacked: bool = False) -> "go.Figure":
+def of_shapley(players: xr.Dataset, pairs: xr.Dataset | None, game: str, stacked: bool = False) -> "go.Figure":
     """Players as dumbbells, their pairs beside them where there are any."""
     from hyst_interp.questions.shapley.figure import shapley_dumbbells
 
-    cells = summary.pair_arrays(pairs) if pairs else None
-    return shapley_dumbbells(summary.player_arrays(rows), summary.gap_array(rows), cells, game, stacked)
+    return shapley_dumbbells(players, pairs, game, stacked)

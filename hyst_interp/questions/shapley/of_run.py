@@ -1,18 +1,19 @@
 """What chapters and notebooks read of a run about Shapley values, made once."""
 
-from hyst_interp.analysis.rows import Row
+import xarray as xr
+
+from hyst_interp.questions.shapley import summary
 from hyst_interp.questions.shapley.games import GAMES
-from hyst_interp.questions.shapley.summary import place_rows, shapley_rows
 from hyst_interp.report.run_results import RunResults
 
 
-def games(run: RunResults) -> dict[str, list[Row]]:
-    """Game → its Shapley values, a row a player and one for the sum."""
-    found = {game: run.results.get(f"shapley-{game}") for game in GAMES}
-    return {game: shapley_rows(one) for game, one in found.items() if one is not None}
+def games(run: RunResults) -> dict[str, xr.Dataset]:
+    """Game → the table of its Shapley values, dims (quantity, player), of every player and their sum."""
+    accounts = {game: run.results.get(f"shapley-{game}") for game in GAMES}
+    return {game: summary.players(account) for game, account in accounts.items() if account is not None}
 
 
-def places(run: RunResults) -> list[Row]:
-    """The donor game's values by place, heads of a layer together; none where it was not played."""
-    found = run.results.get("shapley-donor")
-    return [] if found is None else place_rows(found)
+def places(run: RunResults) -> xr.Dataset | None:
+    """The donor game's table by place, heads of a layer together; None where it was not played."""
+    account = run.results.get("shapley-donor")
+    return None if account is None else summary.places(account)

@@ -20,8 +20,6 @@ from hyst_interp.questions.edges.edge_similarity import counterparts, matched_ed
 from hyst_interp.questions.edges.graph import Edge, Graph
 from hyst_interp.questions.edges.measure import edge_coords
 from hyst_interp.questions.edges.summary import kind_table, named_gap_edge_table, renamed, renaming, twin_table
-from hyst_interp.questions.shapley.controls import values_against_gap
-from hyst_interp.questions.shapley.summary import place_rows, shapley_rows
 from hyst_interp.questions.transplant.controls import cells_at_no_updates, own_against_run, parts_against_gap
 from hyst_interp.questions.weights.controls import all_weights_moved
 from hyst_interp.statistics import Estimate, student_t
@@ -232,26 +230,6 @@ def test_attribution_over_seeds_is_the_mean_of_seeds():
     exact, score = one_seed(found, 1, "rename", 10)
     np.testing.assert_allclose(exact, found["exact"].values[1, :, 1].mean(0))
     np.testing.assert_allclose(score, found["score"].values[1, :, 1, :, 1].mean(0))
-
-
-def test_places_add_up_to_the_players():
-    random = np.random.default_rng(2)
-    players = ["L0H0", "L0H1", "L0MLP", "L1H0", "L1H1", "everything else"]
-    values = random.normal(size=(3, 2, 6, 5))
-    dims = ("seed", "order", "player", "trial")
-    found = xr.Dataset(
-        {name: (dims, values) for name in ("shapley", "first", "last")}
-        | {"gap": (("seed", "order", "trial"), values.sum(2))},
-        {"seed": [0, 1, 2], "player": players},
-    )
-    rows = place_rows(found)
-    assert [row["player"] for row in rows] == ["L0 heads", "L0MLP", "L1 heads", "everything else"]
-    total = sum(one.estimate for row in rows if isinstance(one := row["shapley"], Estimate))
-    assert total == pytest.approx(shapley_rows(found)[-1]["gap"].estimate)
-    assert same(rows[0]["shapley"], student_t(values[:, :, :2].sum(2).mean((1, 2)), "logits"))
-    assert values_against_gap(found) == pytest.approx(0, abs=1e-12)
-    found["shapley"][0, 0, 0, 0] += 0.5
-    assert values_against_gap(found) == pytest.approx(0.5)
 
 
 def test_controls_of_a_transplant_see_what_is_wrong():

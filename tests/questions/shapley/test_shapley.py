@@ -5,7 +5,10 @@ from math import factorial
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from hyst_interp.analysis.summary import records
+from hyst_interp.questions.shapley.controls import values_against_gap
 from hyst_interp.questions.shapley.games import EVERYTHING_ELSE, Coalition, all_coalitions
 from hyst_interp.questions.shapley.measure import (
     first_effects,
@@ -14,7 +17,9 @@ from hyst_interp.questions.shapley.measure import (
     number_of_players,
     shapley_values,
 )
+from hyst_interp.questions.shapley.summary import places, players
 from hyst_interp.sites import Component
+from hyst_interp.statistics import student_t
 
 PLAYERS = [Component(layer, head) for layer in range(2) for head in range(4)] + [
     Component(0),
@@ -209,3 +214,26 @@ def test_everything_else_sorts_last_and_can_be_printed():
     assert str(EVERYTHING_ELSE) == "everything else"
     with pytest.raises(TypeError):
         sorted([EVERYTHING_ELSE, "L0H0"])
+
+
+def test_places_add_up_to_the_players():
+    random = np.random.default_rng(2)
+    names = ["L0H0", "L0H1", "L0MLP", "L1H0", "L1H1", "everything else"]
+    values = random.normal(size=(3, 2, 6, 5))
+    dims = ("seed", "order", "player", "trial")
+    found = xr.Dataset(
+        {name: (dims, values) for name in ("shapley", "first", "last")}
+        | {"gap": (("seed", "order", "trial"), values.sum(2))},
+        {"seed": [0, 1, 2], "player": names},
+    )
+    rows = records(places(found))
+    assert [row["player"] for row in rows] == ["L0 heads", "L0MLP", "L1 heads", "everything else"]
+    total = sum(row["shapley"].estimate for row in rows)
+    assert total == pytest.approx(records(players(found))[-1]["gap"].estimate)
+    heads = student_t(values[:, :, :2].sum(2).mean((1, 2)), "logits")
+    assert (rows[0]["shapley"].method, rows[0]["shapley"].n) == (heads.method, 3)
+    for end in ("estimate", "low", "high"):
+        assert getattr(rows[0]["shapley"], end) == pytest.approx(getattr(heads, end))
+    assert values_against_gap(found) == pytest.approx(0, abs=1e-12)
+    found["shapley"][0, 0, 0, 0] += 0.5
+    assert values_against_gap(found) == pytest.approx(0.5)

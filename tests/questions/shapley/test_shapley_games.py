@@ -11,10 +11,12 @@ import xarray as xr
 
 from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials
+from hyst_interp.analysis.summary import cell, records
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.model.build import initial_weights, model_from
 from hyst_interp.questions.attenuation.measure import attenuation
+from hyst_interp.questions.shapley.figure import shapley_dumbbells
 from hyst_interp.questions.shapley.games import (
     EVERYTHING_ELSE,
     Remembered,
@@ -26,16 +28,7 @@ from hyst_interp.questions.shapley.games import (
     values,
 )
 from hyst_interp.questions.shapley.measure import gap_of, refuse_too_many, shapley
-from hyst_interp.questions.shapley.summary import (
-    QUANTITIES,
-    SUM,
-    answer_mass,
-    gap_array,
-    pair_arrays,
-    pair_rows,
-    player_arrays,
-    shapley_rows,
-)
+from hyst_interp.questions.shapley.summary import SUM, answer_mass, pair_rows, pairs, players
 from hyst_interp.readout import CHUNK
 from hyst_interp.sites import Component, ComponentSet, components
 from hyst_interp.streams import Stream
@@ -217,9 +210,9 @@ def test_answer_mass_says_how_far_coalitions_are_from_answering(small_pair, dono
     found = attenuation(small_pair, {"own-mean": [ComponentSet("all", frozenset(MEMBERS))]})
     mass = found["answer_mass"].astype("float64").mean("branch").values[0]
     np.testing.assert_allclose(own_account["answer_mass"].sel(size=len(MEMBERS)), mass, atol=1e-5)
-    estimates = answer_mass(donor_account)
-    assert len(estimates) == len(MEMBERS) + 2
-    assert all(0 <= one.estimate <= 1 and one.unit == "probability" for one in estimates)
+    sizes = records(answer_mass(donor_account))
+    assert [row["size"] for row in sizes] == list(range(len(MEMBERS) + 2))
+    assert all(0 <= row["estimate"].estimate <= 1 and row["estimate"].unit == "probability" for row in sizes)
 
 
 def test_nothing_is_asked_for_twice_and_memory_is_bounded(donor):
@@ -245,7 +238,7 @@ def test_nothing_is_asked_for_twice_and_memory_is_bounded(donor):
 
 
 def test_rows_of_one_pair_are_over_its_trials(donor_account):
-    rows = shapley_rows(donor_account)
+    rows = records(players(donor_account))
     assert [row["player"] for row in rows] == [*map(str, MEMBERS), "everything else", SUM]
     for row in rows[:-1]:
         one = donor_account.sel(player=row["player"])
@@ -264,7 +257,7 @@ def test_rows_of_one_pair_are_over_its_trials(donor_account):
 def test_rows_over_seeds_average_orders_first(donor_account):
     shift = xr.DataArray([[0.0, 0.2], [1.0, 1.4], [2.0, 2.8]], dims=("seed", "order"))
     found = donor_account + shift
-    rows = shapley_rows(found)
+    rows = records(players(found))
     base = float(donor_account["shapley"].sel(player="L0H0").mean())
     expected = base + np.array([0.1, 1.2, 2.4])
     assert rows[0]["shapley"].estimate == pytest.approx(expected.mean())
@@ -272,33 +265,35 @@ def test_rows_over_seeds_average_orders_first(donor_account):
     half = 4.302652729749464 * expected.std(ddof=1) / np.sqrt(3)  # t of 2 degrees of freedom
     assert rows[0]["shapley"].high == pytest.approx(expected.mean() + half)
     assert "trials" not in rows[0]["shapley"].method
-    pairs = pair_rows(found)
-    assert len(pairs) == 21
-    assert all(row["interaction"].n == 3 for row in pairs)
+    couples = pair_rows(pairs(found))
+    assert len(couples) == 21
+    assert all(row["interaction"].n == 3 for row in couples)
 
 
 def test_a_share_of_no_gap_is_undefined(donor_account):
     trials = donor_account.sizes["trial"]
     flat = donor_account.assign(gap=("trial", np.resize([0.1, -0.1], trials)))
-    share = shapley_rows(flat)[0]["share"]
+    table = players(flat)
+    share = cell(table, player="L0H0", quantity="share")
     assert share.estimate is None
     assert "may be 0" in share.reason
-    assert str(player_arrays(shapley_rows(flat))["share"].values[0]) == "undefined"
+    assert "undefined" in [note.text for note in shapley_dumbbells(table).layout.annotations]
 
 
-def test_arrays_hold_what_rows_say(donor_account):
-    rows, pairs = shapley_rows(donor_account), pair_rows(donor_account)
-    arrays, cells = player_arrays(rows), pair_arrays(pairs)
-    for row, quantity in ((row, quantity) for row in rows for quantity in QUANTITIES):
-        assert float(arrays["low"].sel(player=row["player"], quantity=quantity)) == row[quantity].low
-    assert float(gap_array(rows)["estimate"]) == rows[-1]["gap"].estimate
+def test_the_gap_and_the_rest_are_the_sums_alone(donor_account):
+    rows = records(players(donor_account))
+    assert [{"gap", "rest"} <= row.keys() for row in rows] == [False] * (len(rows) - 1) + [True]
+
+
+def test_pairs_are_symmetric_in_the_table_and_stand_once_in_its_rows(donor_account):
+    table = pairs(donor_account)
     names = [str(name) for name in donor_account["player"].values]
-    for (a, b), row in zip(combinations(names, 2), pairs, strict=True):
+    for (a, b), row in zip(combinations(names, 2), pair_rows(table), strict=True):
         assert (row["player_a"], row["player_b"]) == (a, b)
         mean = float(donor_account["interaction"].sel(player_a=a, player_b=b).mean())
         for one, other in ((a, b), (b, a)):
-            assert float(cells["estimate"].sel(player_a=one, player_b=other)) == pytest.approx(mean)
-    assert all(np.isnan(cells["high"].sel(player_a=name, player_b=name)) for name in names)
+            assert float(table["estimate"].sel(player_a=one, player_b=other)) == pytest.approx(mean)
+    assert all(np.isnan(table["high"].sel(player_a=name, player_b=name)) for name in names)
 
 
 def test_the_gap_is_that_of_the_two_networks(small_pair, donor, own):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from hyst_interp.analysis.summary import records
 from hyst_interp.errors import UserError
 from hyst_interp.plots.theme import INK
 from hyst_interp.questions.shapley.figure import INSTEAD, TOGETHER, shapley_dumbbells
@@ -17,7 +18,7 @@ from hyst_interp.questions.shapley.measure import (
     shapley_values,
 )
 from hyst_interp.questions.shapley.sampling import sampled_game, sampled_shapley
-from hyst_interp.questions.shapley.summary import gap_array, pair_arrays, pair_rows, player_arrays, shapley_rows
+from hyst_interp.questions.shapley.summary import pair_rows, pairs, players
 from hyst_interp.sites import components
 from hyst_interp.streams import Stream
 
@@ -53,7 +54,7 @@ def test_intervals_hold_the_exact_value_about_as_often_as_they_say(repeats, tabl
     exact = shapley_values(table).mean(1)
     held = []
     for one in repeats:
-        rows = shapley_rows(one)[:-1]
+        rows = records(players(one))[:-1]
         held.append([row["sampling"].contains(float(value)) for row, value in zip(rows, exact, strict=True)])
     assert 0.9 <= np.mean(held) <= 0.99
 
@@ -106,8 +107,10 @@ def test_sampling_a_pair_comes_near_its_exact_account(small_pair):
     away = np.abs(found["shapley"].mean("trial") - exact["shapley"].mean("trial"))
     assert (away < 6 * found["standard_error"] + 1e-6).all()
     assert found.attrs["game"] == "donor"
-    assert pair_rows(found) == []
-    assert all("samples of orders" in row["sampling"].method for row in shapley_rows(found)[:-1])
+    assert pair_rows(pairs(found)) == []
+    rows = records(players(found))
+    assert all("samples of orders" in row["sampling"].method for row in rows[:-1])
+    assert "sampling" not in rows[-1]
 
 
 @pytest.mark.parametrize(("permutations", "antithetic"), [(0, True), (2, True), (7, True), (1, False), (-4, True)])
@@ -120,14 +123,14 @@ def test_too_few_permutations_are_refused_before_any_work(table, one_sentence, p
     one_sentence(refusal.value, f"permutations is {permutations}")
 
 
-@pytest.mark.parametrize("players", [(), (PLAYERS[0], PLAYERS[0])])
-def test_nobody_and_the_same_player_twice_are_refused(table, one_sentence, players):
+@pytest.mark.parametrize("some", [(), (PLAYERS[0], PLAYERS[0])])
+def test_nobody_and_the_same_player_twice_are_refused(table, one_sentence, some):
     with pytest.raises(UserError) as refusal:
-        sampled_shapley(lookup(table), players, Stream("resampling", 0))
+        sampled_shapley(lookup(table), some, Stream("resampling", 0))
     one_sentence(refusal.value, "players are")
 
 
-def drawn(sign: float = 1.0, stacked: bool = False, pairs: bool = True):
+def drawn(sign: float = 1.0, stacked: bool = False, with_whom: bool = True):
     """An account of three planted players, and its figure: b and c only work together, a works alone."""
     names = ["a", "b", "c"]
     spread = 1 + 0.01 * np.linspace(-1, 1, 20)
@@ -137,9 +140,8 @@ def drawn(sign: float = 1.0, stacked: bool = False, pairs: bool = True):
     arrays = account(names, parts, ends, table[-1] - table[0])
     arrays["interaction"] = (("player_a", "player_b", "trial"), interactions(table))
     found = xr.Dataset(arrays, {"player": names, "player_a": names, "player_b": names})
-    rows = shapley_rows(found)
-    cells = pair_arrays(pair_rows(found)) if pairs else None
-    return rows, shapley_dumbbells(player_arrays(rows), gap_array(rows), cells, stacked=stacked)
+    made = players(found)
+    return records(made), shapley_dumbbells(made, pairs(found) if with_whom else None, stacked=stacked)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -168,7 +170,7 @@ def test_the_figure_shows_who_carries_the_gap_and_who_needs_company(sign, stacke
 
 
 def test_the_figure_leaves_out_pairs_that_were_not_measured():
-    _, figure = drawn(pairs=False)
+    _, figure = drawn(with_whom=False)
     assert not [trace for trace in figure.data if trace.type == "heatmap"]
     assert figure.layout.xaxis.domain == (0.0, 1.0)
     assert any(trace.name == "interval" and INK_RGB in str(trace.line.color) for trace in figure.data)
