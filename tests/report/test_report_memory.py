@@ -13,6 +13,7 @@ from hyst_interp.questions.edges.of_run import graph, names
 from hyst_interp.questions.edges.summary import named_gap_edge_table
 from hyst_interp.questions.information.answer import survives
 from hyst_interp.questions.information.of_run import information
+from hyst_interp.questions.information.summary import estimator_rows
 from hyst_interp.questions.transplant.answer import decisive, larger_part
 from hyst_interp.questions.transplant.controls import own_against_run
 from hyst_interp.questions.transplant.of_run import transplanted
@@ -181,7 +182,7 @@ def test_weights_players_and_estimators_are_the_results(located):
         assert wording.estimate(student_t(values, "logits")) in text
     assert "urely working with others: L1H1 and L0MLP" in text
     assert "Trusted: parts moved: " in text
-    trusted = {row["components"] for row in source.once(information) if row["verdict"] == "trusted"}
+    trusted = {row["components"] for row in estimator_rows(source.once(information)) if row["verdict"] == "trusted"}
     assert "heads" in trusted
     assert "their parts were compared" in text
 

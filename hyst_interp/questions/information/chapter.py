@@ -1,7 +1,10 @@
 """Mean or information: what a component carries on every input alike, and what with the input; whom to trust."""
 
+import xarray as xr
+
 from hyst_interp.analysis.agreement import compared
 from hyst_interp.analysis.rows import Row
+from hyst_interp.analysis.summary import cell, records
 from hyst_interp.questions.information import of_run as information_of_run
 from hyst_interp.questions.information.figure import information_dots
 from hyst_interp.questions.information.summary import (
@@ -9,9 +12,8 @@ from hyst_interp.questions.information.summary import (
     ESTIMATORS,
     MASS_KEPT,
     TOLERANCE,
-    distance_arrays,
-    distance_rows,
-    information_arrays,
+    by_replacement,
+    estimator_rows,
 )
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
@@ -29,11 +31,12 @@ RULE = (
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where components were not taken apart."""
-    if not source.once(information_of_run.information):
+    parts = source.once(information_of_run.information)
+    if parts is None:
         return None
-    far = distance_rows(source.results["information"])
-    rows = source.once(information_of_run.information)
-    tables = {"trust": _trust(rows), "parts": _parts(rows), "distances": _distances(far)}
+    distances = by_replacement(source.results["information"])
+    rows = estimator_rows(parts)
+    tables = {"trust": _trust(rows), "parts": _parts(rows), "distances": _distances(records(distances))}
     trusted = {
         name: [row for row in rows if row["estimator"] == name and row["verdict"] == "trusted"] for name in _names(rows)
     }
@@ -46,24 +49,24 @@ def chapter(source: RunResults) -> Chapter | None:
         "agree": _agreement(rows),
     }
     title = "Mean or information, and which estimator to trust"
-    return Chapter("information", title, "Mean or information", tables, [_figure(rows, far)], words)
+    return Chapter("information", title, "Mean or information", tables, [_figure(parts, distances)], words)
 
 
 def _names(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(str(row["estimator"]) for row in rows))
 
 
-def _figure(rows: list[Row], far: list[Row]) -> Figure:
-    parts, distances = information_arrays(rows), distance_arrays(far)
+def _figure(parts: xr.Dataset, distances: xr.Dataset) -> Figure:
+    first = parts.isel(estimator=0, components=0)
     return both(
         "information",
-        lambda stacked: information_dots(parts, distances, _names(rows)[0], stacked),
+        lambda stacked: information_dots(parts, distances, str(first["estimator"].values), stacked),
         "First, what moves of the gap when a component’s whole output, its mean alone, or its input-dependent part"
         " alone"
         " comes from the other history; the remainder is what the two parts leave of the whole, 0 in a linear network."
         " Second, how far every replacement takes the networks from where they were; dashed the bound beyond which"
         " nothing is trusted. Third, the verdict on every estimator. Intervals:"
-        f" {method(rows[0]['whole'])}.",
+        f" {method(cell(first, quantity='whole'))}.",
     )
 
 
@@ -71,11 +74,11 @@ def _trust(rows: list[Row]) -> Table:
     names = _names(rows)
     lines = []
     for component in dict.fromkeys(str(row["components"]) for row in rows):
-        here = {str(row["estimator"]): row for row in rows if row["components"] == component}
+        judged = {row["estimator"]: row for row in rows if row["components"] == component}
         lines.append(
             [
                 Cell(component, kind="lead"),
-                *(Cell(str(here[name]["verdict"]), text(str(here[name]["reason"])), "small") for name in names),
+                *(Cell(judged[name]["verdict"], text(judged[name]["reason"]), "small") for name in names),
             ]
         )
     return Table(
@@ -146,10 +149,10 @@ def _agreement(rows: list[Row]) -> str:
     """Whether trusted estimators of one component say the same of its two parts."""
     counts: dict[str, int] = {}
     for component in dict.fromkeys(row["components"] for row in rows):
-        here = [row for row in rows if row["components"] == component and row["verdict"] == "trusted"]
-        for other in here[1:]:
+        trusted = [row for row in rows if row["components"] == component and row["verdict"] == "trusted"]
+        for other in trusted[1:]:
             for part in ("mean", "information"):
-                word = compared(here[0][part], other[part])
+                word = compared(trusted[0][part], other[part])
                 counts[word] = counts.get(word, 0) + 1
     if not counts:
         return f"No component has two trusted estimators, so whether they agree is {UNDETERMINED}."

@@ -74,9 +74,9 @@ def information(
 
     on_terminal(f"replacing {components} part by part on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
-        found = Histories.open(below, above, trials, seed, ancestor)
-        rows = methods.information(found, components)
-        data = facts("information", found, manifests)
+        pair = Histories.open(below, above, trials, seed, ancestor)
+        rows = methods.information(pair, components)
+        data = facts("information", pair, manifests)
     data["rule"] = {"mass_kept": MASS_KEPT, "divergence": DIVERGENCE, "tolerance": TOLERANCE}
     data["rows"] = [plain(row) | {"reason": row["reason"] or None} for row in rows]
     data["distances"] = [plain(row) for row in rows.beside["distances"]]

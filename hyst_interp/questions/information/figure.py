@@ -54,8 +54,8 @@ def information_dots(
     """Parts of every component by one estimator, distances of every replacement, and verdicts of every estimator.
 
     Args:
-        parts: `localization.information_rows.information_arrays`.
-        distances: `localization.information_rows.distance_arrays`.
+        parts: the table `summary.by_estimator`.
+        distances: the table `summary.by_replacement`.
         stacked: panels one below the other instead of side by side.
     """
     names = [str(name) for name in parts["components"].values]
@@ -127,6 +127,7 @@ def _legend(heading: str, looks: dict, per_line: int) -> str:
 
 def _draw_parts(figure: go.Figure, parts: xr.Dataset, names: list[str], places: list[float]) -> dict:
     where = dict(zip(("xaxis", "yaxis"), axis_names(0), strict=True))
+    parts = parts.sel(quantity=list(PARTS))  # logits; shares have no place on this axis
     low, high = limits(parts["estimate"].values, [parts["low"].values, parts["high"].values], 0.3)
     for offset, (quantity, (label, colour, symbol)) in zip((-0.27, -0.09, 0.09, 0.27), PARTS.items(), strict=True):
         one = parts.sel(quantity=quantity)
@@ -216,7 +217,7 @@ def _draw_verdicts(figure: go.Figure, parts: xr.Dataset, places: list[float]) ->
     for column, estimator in enumerate(estimators):
         one = parts.sel(estimator=estimator)
         trusted = [str(word) == "trusted" for word in one["verdict"].values]
-        reasons = [str(text) or "every condition holds" for text in one["reason"].values]
+        reasons = [str(text) or "every condition holds" for text in one["failure"].values]
         figure.add_trace(
             go.Scatter(
                 x=[column] * len(places),

@@ -6,8 +6,11 @@ Each function is a method of `Pair`; numbers over the trials of one pair speak o
 from functools import partial
 from typing import TYPE_CHECKING
 
+import xarray as xr
+
 from hyst_interp.analysis.histories import TWO_NETWORKS, Histories
-from hyst_interp.analysis.rows import Column, Row, Rows
+from hyst_interp.analysis.rows import Column, Rows
+from hyst_interp.analysis.summary import records
 from hyst_interp.questions.information import measure, summary
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ def information(pair: Histories, components: str = "each,heads,mlps,all") -> Row
 
     A row an estimator and a set: in logits `whole`, `mean`, `information`, and the `remainder` that says how far
     the two are from adding up; their shares of the gap; `verdict` and `reason`, whether this estimator can be
-    trusted for this set, by rules that stand in `localization.information_rows`. `beside["distances"]` says how far
+    trusted for this set, by rules that stand in `summary`. `beside["distances"]` says how far
     every replacement takes the networks from where they were.
 
     Args:
@@ -46,31 +49,26 @@ def information(pair: Histories, components: str = "each,heads,mlps,all") -> Row
     Raises:
         UserError: a component that the model lacks, or networks of different shapes.
     """
-    parts = measure.information(pair.data, components)
-    rows = summary.information_rows(parts)
+    measured = measure.information(pair.data, components)
+    parts, distances = summary.by_estimator(measured), summary.by_replacement(measured)
+    rows = summary.estimator_rows(parts)
     counts = [
         f"{name}: trusted for {sum(row['verdict'] == 'trusted' for row in mine)} of {len(mine)}."
         for name in summary.ESTIMATORS
         if (mine := [row for row in rows if row["estimator"] == name])
     ]
-    distances = summary.distance_rows(parts)
     return Rows(
         rows,
         INFORMATION,
-        parts,
-        partial(of_information, rows, distances),
-        {"distances": Rows(distances, DISTANCES)},
+        measured,
+        partial(of_information, parts, distances),
+        {"distances": Rows(records(distances), DISTANCES)},
         [*counts, TWO_NETWORKS],
     )
 
 
-def of_information(
-    rows: list[Row],
-    distances: list[Row],
-    stacked: bool = False,
-) -> "go.Figure":
+def of_information(parts: xr.Dataset, distances: xr.Dataset, stacked: bool = False) -> "go.Figure":
     """Mean and information by moving parts, beside distances and every estimator's verdicts."""
     from hyst_interp.questions.information.figure import information_dots
 
-    split, far = summary.information_arrays(rows), summary.distance_arrays(distances)
-    return information_dots(split, far, stacked=stacked)
+    return information_dots(parts, distances, stacked=stacked)

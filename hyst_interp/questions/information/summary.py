@@ -25,12 +25,11 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import exchanged
-from hyst_interp.analysis.replicates import as_arrays, over_seeds
 from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import estimate_of, join, records, replicates, shares, summarise
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.information.measure import PARTS
-from hyst_interp.statistics import Estimate, over_trials, ratio_of_means
+from hyst_interp.statistics import Estimate
 
 ESTIMATORS = {
     "parts moved": PARTS,
@@ -81,131 +80,101 @@ def _split(estimator: str, moved: dict[str, xr.DataArray]) -> xr.Dataset:
     return xr.Dataset({"mean": mean, "information": own})
 
 
-def information_rows(found: xr.Dataset) -> list[Row]:
-    """One row an estimator and a component; estimates over seeds where there is a `seed`, else over trials of one pair.
+def by_estimator(measured: xr.Dataset) -> xr.Dataset:
+    """The table of parts, dims (quantity, estimator, components), over seeds or over the trials of one pair.
 
-    Keys: `components`, `estimator`, `verdict` (`trusted` or `not trusted`), `reason` (the first condition that fails,
-    with its numbers); in logits `whole`, `mean`, `information`, `remainder`; the last three as `…_share` of the gap.
+    Quantities: in logits `whole`, `mean`, `information`, `remainder`; the last three as `…_share` of the gap.
+    Coordinates (estimator, components): `verdict` (`trusted` or `not trusted`), and `failure`, the first condition that
+    fails, with its numbers, or nothing.
     """
-    over, reduced = _units(found)
-    values = information_parts(found)
-    values = values.map(per_seed) if over == "seeds" else values
-    gap = _estimate(values["gap"], over)
-    rows: list[Row] = []
-    for name in values["estimator"].values:
-        for component in values["components"].values:
-            here = values.sel(estimator=name, components=component)
-            row: Row = {"components": str(component), "estimator": str(name)}
-            row["whole"] = _estimate(here["moved"].sel(replacement="whole", drop=True), over)
-            for part in QUANTITIES[1:]:
-                row[part] = _estimate(here[part], over)
-                share = ratio_of_means(here[part].values, here["gap"].values, "share of the gap", over=over)
-                row[f"{part}_share"] = share
-            reason = _failure(str(name), here, reduced.sel(components=component), gap, over)
-            rows.append(row | {"verdict": "not trusted" if reason else "trusted", "reason": reason})
-    return rows
+    values = information_parts(measured)
+    whole = summarise(values["moved"].sel(replacement="whole", drop=True))
+    tables = {"whole": whole.expand_dims(estimator=values["estimator"].values)}
+    for part in QUANTITIES[1:]:
+        tables[part] = summarise(values[part])
+        tables[f"{part}_share"] = shares(values[part], values["gap"])
+    failures = np.array(_failures(measured, values), object).reshape(tables["mean"]["estimate"].shape)
+    dims = ("estimator", "components")
+    verdicts = np.where(failures == "", "trusted", "not trusted")
+    return join(tables).assign_coords(verdict=(dims, verdicts), failure=(dims, failures))
 
 
-def distance_rows(found: xr.Dataset) -> list[Row]:
-    """One row a replacement and a component: how far it takes the networks from where they were.
+def estimator_rows(parts: xr.Dataset) -> list[Row]:
+    """Rows of `by_estimator`: labels and estimates, then the `verdict` and its `reason`, the condition that fails."""
+    told = {"components", "estimator", "verdict", "failure"}
+    return [
+        {"components": row["components"], "estimator": row["estimator"]}
+        | {name: value for name, value in row.items() if name not in told}
+        | {"verdict": row["verdict"], "reason": row["failure"]}
+        for row in records(parts)
+    ]
 
-    Keys: `components`, `replacement`; `answer_mass` after and `mass_lost`, means over histories; `margin_after_below`,
-    `margin_after_above`; `divergence` (nats) and `divergence_ratio`, its ratio to the KL between the two histories; and
-    `stream_change`.
+
+def by_replacement(measured: xr.Dataset) -> xr.Dataset:
+    """The table of distances, dims (quantity, replacement, components): how far from where the networks were.
+
+    Quantities: `answer_mass` after and `mass_lost`, means over histories; `margin_after_below`, `margin_after_above`;
+    `divergence` (nats) and `divergence_ratio`, its ratio to the KL between the two histories; and `stream_change`.
     """
-    over, reduced = _units(found)
-    both = reduced.mean("branch")
-    rows: list[Row] = []
-    for name in found["replacement"].values:
-        for component in found["components"].values:
-            here = both.sel(replacement=name, components=component)
-            margins = reduced["margin_after"].sel(replacement=name, components=component)
-            row: Row = {"components": str(component), "replacement": str(name)}
-            row["answer_mass"] = _estimate(here["answer_mass_after"], over, "probability")
-            row["mass_lost"] = _estimate(here["answer_mass"] - here["answer_mass_after"], over, "probability")
-            for branch in BRANCHES:
-                row[f"margin_after_{branch}"] = _estimate(margins.sel(branch=branch), over)
-            row["divergence"] = _estimate(here["divergence"], over, "nats")
-            between = here["divergence_between"].values
-            unit = "KL between the histories"
-            row["divergence_ratio"] = ratio_of_means(here["divergence"].values, between, unit, over=over)
-            row["stream_change"] = _estimate(here["stream_change"], over, "share of its norm")
-            rows.append(row)
-    return rows
+    each = measured.map(replicates)
+    both = each.mean("branch")
+    after = {f"margin_after_{branch}": each["margin_after"].sel(branch=branch, drop=True) for branch in BRANCHES}
+    return join(
+        {
+            "answer_mass": summarise(both["answer_mass_after"], "probability"),
+            "mass_lost": summarise(both["answer_mass"] - both["answer_mass_after"], "probability"),
+            **{name: summarise(margin, "logits") for name, margin in after.items()},
+            "divergence": summarise(both["divergence"], "nats"),
+            "divergence_ratio": shares(both["divergence"], both["divergence_between"], "KL between the histories"),
+            "stream_change": summarise(both["stream_change"], "share of its norm"),
+        }
+    )
 
 
-def information_arrays(rows: list[Row]) -> xr.Dataset:
-    """`information_rows` for a figure: `estimate`, `low`, `high`, dims (quantity, estimator, components), in logits.
+def _failures(measured: xr.Dataset, values: xr.Dataset) -> list[str]:
+    """For every estimator and component, in this order: the first condition that fails, in words, or nothing."""
+    gap = estimate_of(values["gap"])
+    each = measured.map(replicates)
+    distances = join(
+        {
+            "kept": summarise(each["answer_mass_after"] - MASS_KEPT * each["answer_mass"], "probability"),
+            "mass": summarise(each["answer_mass_after"], "probability"),
+            "far": summarise(each["divergence"], "nats"),
+        }
+    )
+    far = {(row["replacement"], row["branch"], row["components"]): row for row in records(distances)}
+    left = {(row["estimator"], row["components"]): row["estimate"] for row in records(summarise(values["remainder"]))}
+    halves = records(summarise(values["interaction"].sel(replacement=list(PARTS))))
+    half = {(row["replacement"], row["components"]): row["estimate"] for row in halves}
+    failures = []
+    for estimator in map(str, values["estimator"].values):
+        for component in map(str, values["components"].values):
+            places = [(replacement, branch) for replacement in ESTIMATORS[estimator] for branch in BRANCHES]
+            bounded = {"the remainder": left[estimator, component]}
+            if estimator == "parts moved":
+                bounded |= {f"half the directions' difference of '{r}'": half[r, component] for r in PARTS}
+            rows = {place: far[*place, component] for place in places}
+            failures.append(_failure(gap, rows, bounded))
+    return failures
 
-    Also `verdict` and `reason` (estimator, components), as text.
+
+def _failure(gap: Estimate, distances: dict[tuple[str, str], Row], bounded: dict[str, Estimate]) -> str:
+    """The first condition of the module's rule that fails, in words; empty where all hold.
+
+    Args:
+        distances: (replacement, branch) → `kept` (answer mass above what has to be kept), `mass`, and `far`.
+        bounded: name → what has to stay within the tolerance.
     """
-    arrays = _arrays(rows, "estimator", QUANTITIES)
-    shape = arrays.sizes["estimator"], arrays.sizes["components"]
-    for name in ("verdict", "reason"):
-        arrays[name] = (("estimator", "components"), np.array([str(row[name]) for row in rows]).reshape(shape))
-    return arrays
-
-
-def distance_arrays(rows: list[Row]) -> xr.Dataset:
-    """`distance_rows` for a figure: dims (quantity, replacement, components); `divergence`, `mass_lost`, and others."""
-    return _arrays(rows, "replacement", ("divergence", "mass_lost", "stream_change"))
-
-
-def _arrays(rows: list[Row], dim: str, quantities: tuple[str, ...]) -> xr.Dataset:
-    first = list(dict.fromkeys(str(row[dim]) for row in rows))
-    second = list(dict.fromkeys(str(row["components"]) for row in rows))
-    columns = []
-    for quantity in quantities:
-        flat = as_arrays([one for row in rows if isinstance(one := row[quantity], Estimate)], "cell")
-        columns.append(
-            xr.Dataset(
-                {
-                    name: ((dim, "components"), one.values.reshape(len(first), len(second)))
-                    for name, one in flat.items()
-                },
-                attrs=flat.attrs,
-            )
-        )
-    joined = xr.concat(columns, "quantity", combine_attrs="drop_conflicts")
-    return joined.assign_coords({"quantity": list(quantities), dim: first, "components": second})
-
-
-def _units(found: xr.Dataset) -> tuple[str, xr.Dataset]:
-    """What the intervals are over, and every variable with one value a unit."""
-    if "seed" in found.dims:
-        return "seeds", found.map(lambda one: per_seed(one.astype("float64")))
-    return "trials", found.astype("float64")
-
-
-def _estimate(values: xr.DataArray, over: str, unit: str = "logits") -> Estimate:
-    if over == "seeds":
-        return over_seeds(values.reset_coords(drop=True), unit)
-    return over_trials(values.values, unit)
-
-
-def _failure(estimator: str, here: xr.Dataset, distances: xr.Dataset, gap: Estimate, over: str) -> str:
-    """The first condition of the module's rule that fails, in words; empty where all hold."""
     if gap.estimate is None or not gap.excludes(0):
         return f"the gap may be 0 ({gap.text()}), so there is no scale to judge by"
-    for replacement in ESTIMATORS[estimator]:
-        for branch in BRANCHES:
-            one = distances.sel(branch=branch)
-            after = one.sel(replacement=replacement)
-            kept = _estimate(after["answer_mass_after"] - MASS_KEPT * one["answer_mass"], over, "probability")
-            where = f"'{replacement}' in from {branch}"
-            if kept.low is None or kept.low < 0:
-                mean = _estimate(after["answer_mass_after"], over, "probability")
-                return f"answer mass under {where} is {mean.text()}, not surely {MASS_KEPT:.0%} of what it was"
-            far = _estimate(after["divergence"], over, "nats")
-            if far.high is None or far.high > DIVERGENCE:
-                return f"{where} is {far.text()} from where it was, not surely within {DIVERGENCE:g} nats"
+    for (replacement, branch), row in distances.items():
+        where = f"'{replacement}' in from {branch}"
+        if row["kept"].low is None or row["kept"].low < 0:
+            return f"answer mass under {where} is {row['mass'].text()}, not surely {MASS_KEPT:.0%} of what it was"
+        if row["far"].high is None or row["far"].high > DIVERGENCE:
+            return f"{where} is {row['far'].text()} from where it was, not surely within {DIVERGENCE:g} nats"
     bound = TOLERANCE * abs(gap.estimate)
-    checks = {"the remainder": here["remainder"]}
-    if estimator == "parts moved":
-        half = here["interaction"]
-        checks |= {f"half the directions' difference of '{r}'": half.sel(replacement=r, drop=True) for r in PARTS}
-    for name, values in checks.items():
-        one = _estimate(values, over)
-        if one.low is None or one.high is None or max(-one.low, one.high) > bound:
-            return f"{name} is {one.text()}, not surely within {TOLERANCE:.0%} of the gap ({bound:.2g} logits)"
+    for name, value in bounded.items():
+        if value.low is None or value.high is None or max(-value.low, value.high) > bound:
+            return f"{name} is {value.text()}, not surely within {TOLERANCE:.0%} of the gap ({bound:.2g} logits)"
     return ""

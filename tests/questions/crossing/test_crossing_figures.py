@@ -27,7 +27,7 @@ def parts() -> xr.Dataset:
     words = np.array(["trusted", "not trusted", "trusted"] * 4).reshape(4, 3)
     reasons = np.array(["", "the remainder is large", ""] * 4).reshape(4, 3)
     return spread(np.arange(48.0).reshape(shape) / 50, dims, coords).assign(
-        verdict=(dims[1:], words), reason=(dims[1:], reasons)
+        verdict=(dims[1:], words), failure=(dims[1:], reasons)
     )
 
 

@@ -9,23 +9,23 @@ import torch
 import xarray as xr
 from edge_models import linear, noisy, what_sources_write
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
+from hyst_interp.analysis.summary import records
 from hyst_interp.errors import UserError
 from hyst_interp.interventions import cached_sweep as cached
 from hyst_interp.interventions.edit import Edit, Reference
 from hyst_interp.interventions.references import query_only
-from hyst_interp.questions.attenuation import measure as attenuating
 from hyst_interp.questions.attenuation.measure import attenuation
-from hyst_interp.questions.information import summary as information_rows
 from hyst_interp.questions.information.measure import MEANS, PARTS, information
 from hyst_interp.questions.information.off_distribution import divergence, off_distribution
 from hyst_interp.questions.information.summary import (
     DIVERGENCE,
     ESTIMATORS,
     QUANTITIES,
-    distance_arrays,
-    distance_rows,
-    information_arrays,
+    by_estimator,
+    by_replacement,
+    estimator_rows,
     information_parts,
 )
 from hyst_interp.readout import chunks
@@ -119,7 +119,7 @@ def test_one_network_twice_moves_exactly_nothing(pair):
     assert (parts["stream_change"] == 0).all()
     assert (found["divergence_between"] == 0).all()
     assert (found.sel(replacement="own-mean")["divergence"] > 0).any()
-    assert {row["verdict"] for row in information_rows.information_rows(found)} == {"not trusted"}
+    assert {row["verdict"] for row in estimator_rows(by_estimator(found))} == {"not trusted"}
 
 
 def test_whole_and_means_are_the_rows_of_the_attenuation(pair, found):
@@ -133,7 +133,7 @@ def test_whole_and_means_are_the_rows_of_the_attenuation(pair, found):
         np.testing.assert_allclose(one["margin_after"], here["margin_after"], rtol=0, atol=1e-5)
         np.testing.assert_allclose(one["answer_mass_after"], here["answer_mass"], rtol=0, atol=1e-6)
     values = information_parts(found)
-    moved = attenuating.logits_moved(rows)["moved"]
+    moved = logits_moved(rows)["moved"]
     for replacement, reference in names.items():
         here = moved.isel(row=np.flatnonzero(rows["reference"].values == reference))
         np.testing.assert_allclose(values["moved"].sel(replacement=replacement), here, rtol=0, atol=1e-5)
@@ -313,11 +313,11 @@ def planted(gap: float = 1.0, n: int = 50, **after) -> xr.Dataset:
 
 
 def verdicts(found) -> dict[str, str]:
-    return {str(row["estimator"]): str(row["reason"]) for row in information_rows.information_rows(found)}
+    return {str(row["estimator"]): str(row["reason"]) for row in estimator_rows(by_estimator(found))}
 
 
 def test_planted_parts_are_found_by_every_estimator_and_all_are_trusted():
-    rows = information_rows.information_rows(planted())
+    rows = estimator_rows(by_estimator(planted()))
     assert [row["estimator"] for row in rows] == list(ESTIMATORS)
     for row in rows:
         assert (row["verdict"], row["reason"]) == ("trusted", "")
@@ -359,13 +359,13 @@ def test_the_rule_does_not_look_at_the_size_of_the_parts():
 
 
 def test_rows_of_a_pair_name_their_trials_and_distances_are_means_over_histories(found):
-    rows = information_rows.information_rows(found)
+    rows = estimator_rows(by_estimator(found))
     values = information_parts(found)
     one = next(row for row in rows if row["components"] == "L1H0" and row["estimator"] == "own and pooled")
     here = values.sel(components="L1H0", estimator="own and pooled")
     assert one["mean"] == over_trials(here["mean"].values, "logits")
     assert "two networks only" in one["information"].method
-    far = distance_rows(found)
+    far = records(by_replacement(found))
     assert len(far) == found.sizes["replacement"] * found.sizes["components"]
     row = next(row for row in far if (row["components"], row["replacement"]) == ("mlps", "own-mean"))
     expected = found["divergence"].sel(components="mlps", replacement="own-mean").astype("float64").mean("branch")
@@ -378,28 +378,13 @@ def test_rows_of_a_pair_name_their_trials_and_distances_are_means_over_histories
 def test_rows_over_seeds_take_the_seed_as_unit(found):
     many = xr.concat([xr.concat([found, found], "order") * scale for scale in (1.0, 1.1, 1.3)], "seed")
     many = many.assign_coords(seed=range(3), order=range(2))
-    rows = information_rows.information_rows(many)
+    rows = estimator_rows(by_estimator(many))
     value = float(information_parts(found)["mean"].sel(estimator="parts moved", components="heads").mean())
     one = next(row for row in rows if row["components"] == "heads" and row["estimator"] == "parts moved")
     assert one["mean"].n == 3
     expected = student_t([value, 1.1 * value, 1.3 * value], "logits")
     assert one["mean"].estimate == pytest.approx(expected.estimate, rel=1e-4, abs=1e-7)
-    assert distance_rows(many)[0]["divergence"].n == 3
-
-
-def test_arrays_for_the_figure_hold_the_rows(found):
-    rows, far = information_rows.information_rows(found), distance_rows(found)
-    arrays, distances = information_arrays(rows), distance_arrays(far)
-    for row in rows[::5]:
-        one = arrays.sel(estimator=row["estimator"], components=row["components"])
-        for name in QUANTITIES:
-            assert float(one["estimate"].sel(quantity=name)) == row[name].estimate
-            assert float(one["low"].sel(quantity=name)) == row[name].low
-        assert str(one["verdict"].values) == row["verdict"]
-        assert str(one["reason"].values) == row["reason"]
-    for row in far[::7]:
-        one = distances.sel(replacement=row["replacement"], components=row["components"])
-        assert float(one["estimate"].sel(quantity="divergence")) == row["divergence"].estimate
+    assert records(by_replacement(many))[0]["divergence"].n == 3
 
 
 def test_without_an_anchor_its_mean_is_left_out(pair):
