@@ -1,10 +1,11 @@
 """Rows: a table of estimates as a list of dictionaries, which prints as lines and knows the arrays that it is made of.
 
-It computes nothing: rows come from tables (`analysis.summary`).
+A notebook shows the same lines as an HTML table. It computes nothing: rows come from tables (`analysis.summary`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -51,7 +52,7 @@ class Column:
 
 
 class Rows(list[dict[str, Any]]):
-    """Rows, a dictionary each, that print as lines.
+    """Rows, a dictionary each, that print as lines, and as a table in a notebook.
 
     Args:
         rows: dictionaries of words, numbers, and Estimates.
@@ -76,15 +77,30 @@ class Rows(list[dict[str, Any]]):
         self._draw = draw
 
     def __repr__(self) -> str:
-        cells = [[column.text(row[column.key]) for column in self.columns] for row in self[:SHOWN]]
-        table = [[column.title for column in self.columns], *cells]
+        table = [[column.title for column in self.columns], *self._texts()]
         widths = [max(len(line[index]) for line in table) for index in range(len(self.columns))]
         lines = [
             " ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
         ]
-        if len(self) > SHOWN:
-            lines.append(f"… and {len(self) - SHOWN} more")
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *self._below()])
+
+    def _repr_html_(self) -> str:
+        """The printed table as HTML, which notebooks show in its place."""
+        import pandas  # only a notebook pays for it
+
+        frame = pandas.DataFrame(self._texts(), columns=[column.title for column in self.columns])
+        with pandas.option_context("display.max_colwidth", None):  # else long texts are cut short
+            table = frame.to_html(index=False, border=0, justify="left")
+        return "\n".join([table, *(f"<p>{escape(line)}</p>" for line in self._below())])
+
+    def _texts(self) -> list[list[str]]:
+        """The cells that are shown, line by line."""
+        return [[column.text(row[column.key]) for column in self.columns] for row in self[:SHOWN]]
+
+    def _below(self) -> list[str]:
+        """What stands under the table."""
+        rest = [f"… and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        return [*rest, *self.notes]
 
     def figure(self, stacked: bool = False) -> "go.Figure":
         """The rows drawn; `stacked` sets panels one below the other.
