@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hyst_interp.analysis.answer_mass import LOW_MASS
 from hyst_interp.cli.arguments import (
     Above,
     Below,
@@ -33,7 +34,6 @@ EXPLAINED = {
     "donor": "what the other history writes on the same trial",
     "anchor-mean": "the mean of the anchor that both histories started from",
 }
-LOW_MASS = 0.9
 
 
 def attenuate(

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hyst_interp.analysis.answer_mass import LOW_MASS
 from hyst_interp.cli.arguments import (
     Above,
     Below,
@@ -29,7 +30,6 @@ EXPLAINED = {
     "donor": "players come from below or from above; they add up to the gap",
     "own-mean": "players write their own mean in both networks",
 }
-LOW_MASS = 0.9
 TOP = 6
 """Pairs that the table shows."""
 
