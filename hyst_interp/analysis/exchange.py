@@ -9,6 +9,13 @@ follows were linear and alike in both histories.
 import xarray as xr
 
 from hyst_interp.analysis.summary import summarise
+from hyst_interp.config.schedule import BRANCHES
+
+
+def below_minus_above(values: xr.DataArray) -> xr.DataArray:
+    """The difference between the histories, always in this direction; float64, without the dim `branch`."""
+    wide = values.astype("float64")
+    return wide.sel(branch="below", drop=True) - wide.sel(branch="above", drop=True)
 
 
 def exchanged(found: xr.Dataset) -> xr.Dataset:
@@ -22,11 +29,11 @@ def exchanged(found: xr.Dataset) -> xr.Dataset:
         of `margin_after`, without `branch`.
     """
     before, after = found["margin"].astype("float64"), found["margin_after"].astype("float64")
-    below, above = (before.sel(branch=branch, drop=True) for branch in ("below", "above"))
+    below, above = (before.sel(branch=branch, drop=True) for branch in BRANCHES)
     into_below = below - after.sel(branch="below", drop=True)
     into_above = after.sel(branch="above", drop=True) - above
     parts = {
-        "gap": below - above,
+        "gap": below_minus_above(before),
         "into_below": into_below,
         "into_above": into_above,
         "moved": (into_below + into_above) / 2,

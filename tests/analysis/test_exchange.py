@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.exchange import exchanged
+from hyst_interp.analysis.exchange import below_minus_above, exchanged
 
 
 def some(n: int = 5) -> xr.Dataset:
@@ -43,3 +43,13 @@ def test_nothing_exchanged_moves_nothing_and_everything_moves_the_gap() -> None:
 def test_the_sides_may_stand_in_any_order() -> None:
     found = some()
     xr.testing.assert_equal(exchanged(found), exchanged(found.sel(branch=["above", "below"])))
+
+
+def test_below_minus_above_has_one_direction_whatever_the_order_of_the_branches() -> None:
+    margin = some()["margin"]
+    expected = margin.values[0].astype(float) - margin.values[1].astype(float)
+    for values in (margin, margin.isel(branch=[1, 0])):
+        difference = below_minus_above(values)
+        assert difference.dims == ("trial",)
+        assert difference.dtype == "float64"
+        assert (difference.values == expected).all()
