@@ -6,6 +6,7 @@ other values. Positive means that the network answers from the prompt.
 """
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +25,9 @@ QUANTITIES = {
     "p_fixed": ("probability of the fixed answer", "probability"),
 }
 """What is read from the logits of a trial: name → (method, unit)."""
+
+Facts = TypeVar("Facts", np.ndarray, xr.DataArray)
+"""One fact a trial."""
 
 CHUNK = 512
 """Trials a forward pass; fixed, so that results do not depend on how many trials were asked for."""
@@ -82,12 +86,18 @@ def dataset(values: dict[str, np.ndarray], dims: tuple[str, ...], coords: dict |
     return xr.Dataset(arrays, coords=coords)
 
 
-def strata(trials: Trials) -> dict[str, np.ndarray]:
-    """Masks over trials by what the prompt holds: all, fixed answer present or absent, contextual answer repeated."""
+def strata(fixed_present: Facts, contextual_count: Facts) -> dict[str, Facts]:
+    """Masks over trials by what the prompt holds: all, fixed answer present or absent, contextual answer repeated.
+
+    Args:
+        fixed_present: whether the fixed answer stands in the prompt, as bool or as 0 and 1.
+        contextual_count: how often the contextual answer does, at least once; of the same shape.
+    """
+    present, repeated = fixed_present == 1, contextual_count > 1
     return {
-        "all": np.ones(len(trials), dtype=bool),
-        "fixed answer in the prompt": trials.fixed_present,
-        "fixed answer absent": ~trials.fixed_present,
-        "contextual answer once": trials.contextual_count == 1,
-        "contextual answer repeated": trials.contextual_count > 1,
+        "all": present | ~present,
+        "fixed answer in the prompt": present,
+        "fixed answer absent": ~present,
+        "contextual answer once": ~repeated,
+        "contextual answer repeated": repeated,
     }

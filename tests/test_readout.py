@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 from hyst_interp.analysis.pair_data import evaluation_trials
 from hyst_interp.readout import CHUNK, QUANTITIES, chunks, dataset, measure, read, strata
@@ -119,7 +120,7 @@ def test_datasets_carry_unit_and_method(trials):
 
 
 def test_strata_partition_the_trials(trials):
-    found = strata(trials)
+    found = strata(trials.fixed_present, trials.contextual_count)
     assert found["all"].all()
     np.testing.assert_array_equal(found["fixed answer in the prompt"], ~found["fixed answer absent"])
     np.testing.assert_array_equal(found["contextual answer once"], ~found["contextual answer repeated"])
@@ -127,3 +128,15 @@ def test_strata_partition_the_trials(trials):
         values = trials.tokens[row, 1:-1:2].tolist()
         assert found["fixed answer in the prompt"][row] == (trials.fixed[row] in values)
         assert found["contextual answer repeated"][row] == (values.count(trials.contextual[row]) > 1)
+
+
+def test_strata_of_what_results_keep_are_those_of_the_trials(trials):
+    """Results keep 0 and 1 for false and true, in labelled arrays of any shape."""
+    kept = xr.DataArray(np.stack([trials.fixed_present] * 2).astype(np.int8), dims=("seed", "trial"))
+    counts = xr.DataArray(np.stack([trials.contextual_count] * 2), dims=("seed", "trial"))
+    plain = strata(trials.fixed_present, trials.contextual_count)
+    for name, mask in strata(kept, counts).items():
+        assert mask.dims == ("seed", "trial")
+        assert mask.dtype == bool
+        for seed in range(2):
+            np.testing.assert_array_equal(mask[seed], plain[name])

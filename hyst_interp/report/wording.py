@@ -111,11 +111,6 @@ def relaxation(test: Equivalence) -> str:
     }.get(test.verdict, "whether the gap has relaxed is undetermined: its interval is neither inside nor outside")
 
 
-def band_method(attrs: dict) -> str:
-    """How a band over seeds was found: level, method, n."""
-    return f"{attrs['level']:.0%}, {attrs['method']}, n = {attrs['n']}".replace("%", " %")
-
-
 def listed(words: list[str]) -> str:
     """`a`, `a and b`, `a, b, and c`."""
     if len(words) < 3:

@@ -5,12 +5,13 @@ import pytest
 import xarray as xr
 
 from hyst_interp.analysis.maps import history_maps
-from hyst_interp.analysis.summary import records
+from hyst_interp.analysis.summary import cell, records
 from hyst_interp.history.schedule import paired_schedules
 from hyst_interp.questions.attenuation.summary import gap_before, replacements
-from hyst_interp.questions.gap.strata import gap_by_stratum, share_by_stratum
+from hyst_interp.questions.gap.strata import by_stratum
 from hyst_interp.questions.gap.trajectory import best_margin, branch_margins, mixtures
 from hyst_interp.questions.similarity.similarity_over_seeds import NEAREST, likeness
+from hyst_interp.statistics import student_t
 from hyst_interp.storage.results import read_all
 
 
@@ -25,12 +26,18 @@ def test_strata_are_plain_means_over_their_trials(merged):
     behaviour = results["behaviour"]
     margin = behaviour["margin"].values.astype(float)
     present = behaviour["fixed_present"].values == 1
-    found = gap_by_stratum(behaviour)["fixed answer in the prompt"]
+    table = by_stratum(behaviour)
+    means = []
     for s in range(len(study.seeds)):
         gaps = margin[s, :, :, 0] - margin[s, :, :, 1]
-        np.testing.assert_allclose(found.isel(seed=s), gaps[:, :, present[s]].mean(-1).mean(0), atol=1e-12)
-    shares = share_by_stratum(behaviour)
-    assert shares["fixed answer in the prompt"] + shares["fixed answer absent"] == pytest.approx(1)
+        means.append(gaps[:, :, present[s]].mean(-1).mean(0))
+    inside = table.sel(stratum="fixed answer in the prompt")
+    np.testing.assert_allclose(inside["estimate"], np.mean(means, 0), atol=1e-12)
+    for index in range(table.sizes["hold"]):
+        interval = student_t([mean[index] for mean in means], "logits")
+        assert cell(inside.isel(hold=index)).low == pytest.approx(interval.low)
+    assert float(inside["share"]) == pytest.approx(present.mean())
+    assert float(inside["share"] + table["share"].sel(stratum="fixed answer absent")) == pytest.approx(1)
 
 
 def test_best_margins_stand_beside_the_margins(merged):

@@ -3,20 +3,18 @@
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import band
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import cell, per_seed, summarise
 from hyst_interp.questions.gap import of_run as gap_of_run
 from hyst_interp.questions.gap.figure import gap_course
 from hyst_interp.questions.gap.gap_phases import Phase
 from hyst_interp.questions.gap.holds_figure import gap_at_holds
 from hyst_interp.questions.gap.keys_figure import gap_by_key
-from hyst_interp.questions.gap.queried_keys import gap_by_queried_key
+from hyst_interp.questions.gap.measure import by_key
 from hyst_interp.questions.gap.relaxation import at_holds
-from hyst_interp.questions.gap.strata import gap_by_stratum, share_by_stratum
+from hyst_interp.questions.gap.strata import by_stratum
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import direction, estimate, method, number
-from hyst_interp.statistics import Estimate
 
 
 def chapter(source: RunResults) -> Chapter:
@@ -39,13 +37,16 @@ def _phase(one: Phase) -> str:
 
 def _course(source: RunResults) -> Figure:
     holds = at_holds(source.once(gap_of_run.parts)["margin"])
-    named = f" Named by the sign of the mean where it leaves ±{number(source.once(gap_of_run.relaxation).margin, 3, False)}: a first"
-    named += " stretch below 0 is lag, the one above it overshoot, the next below ring-down."
+    margin = number(source.once(gap_of_run.relaxation).margin, 3, False)
+    named = (
+        f" Named by the sign of the mean where it leaves ±{margin}: a first stretch below 0 is lag, the one above it"
+        " overshoot, the next below ring-down."
+    )
     return both(
         "gap-course",
         lambda stacked: gap_course(
             source.once(gap_of_run.curve),
-            band(source.once(gap_of_run.curve)),
+            summarise(source.once(gap_of_run.curve), "logits"),
             stacked,
             source.once(gap_of_run.named_phases),
         ),
@@ -60,14 +61,14 @@ def _at_holds(source: RunResults) -> Figure:
     words = " ".join(f"At hold {hold} it is {estimate(one)} logits: {direction(one)}." for hold, one in holds.items())
     return both(
         "gap-holds",
-        lambda stacked: gap_at_holds(source.once(gap_of_run.gaps), values, band(values), stacked),
+        lambda stacked: gap_at_holds(source.once(gap_of_run.gaps), values, summarise(values, "logits"), stacked),
         f"The gap at each hold. {words} An arrow head means that an interval goes on beyond the picture. Intervals:"
         f" {method(holds[0])}.",
     )
 
 
 def _keys(behaviour: xr.Dataset) -> Figure:
-    gaps = gap_by_queried_key(behaviour).sel(hold=0, drop=True)
+    gaps = by_key(behaviour.sel(hold=0, drop=True)).mean("order")
     known = np.isfinite(gaps)
     alike = int((known & (np.sign(gaps) == np.sign(gaps.mean("key")))).sum())
     return both(
@@ -119,11 +120,12 @@ def _seeds(source: RunResults) -> Table:
 
 
 def _strata(behaviour: xr.Dataset) -> Table:
-    shares, rows = share_by_stratum(behaviour), []
-    holds: dict[int, Estimate] = {}
-    for name, values in gap_by_stratum(behaviour).items():
-        holds = at_holds(values)
-        share = f"{shares[name]:.1%}".replace("%", " %")
-        rows.append(cells(Cell(name, kind="lead"), share, *(estimate(one) for one in holds.values())))
+    table = by_stratum(behaviour)
+    holds = [int(hold) for hold in table["hold"].values]
+    rows = []
+    for name, part in zip(table["stratum"].values, table["share"].values, strict=True):
+        share = f"{part:.1%}".replace("%", " %")
+        gaps = [cell(table, stratum=name, hold=hold) for hold in holds]
+        rows.append(cells(Cell(str(name), kind="lead"), share, *(estimate(gap) for gap in gaps)))
     head = ("conflict trials", "share", *(f"hold {hold}" for hold in holds))
     return Table("The gap by what the prompt holds", head, rows, ("In logits, intervals as above.",))

@@ -20,19 +20,19 @@ def relax(run: RunDirectory, format: Format = "table") -> Answer:
     check_format(format)
     found, _ = finished_run(run, ("trajectory",))
 
-    from hyst_interp.questions.gap.relaxation import curve_estimates, gap_curve
+    from hyst_interp.analysis.summary import records, summarise
+    from hyst_interp.questions.gap.relaxation import gap_curve
     from hyst_interp.storage.results import read_results
 
     curve = gap_curve(read_results(found.results / "trajectory.nc"))
-    estimates = curve_estimates(curve)
     rows = [
         {
-            "position": int(curve["position"][i]),
-            "tau": _whole(curve["tau"].values[i]),
-            "hold": _whole(curve["hold"].values[i]),
-            "gap": estimate.to_dict(),
+            "position": row["position"],
+            "tau": _whole(row["tau"]),
+            "hold": _whole(row["hold"]),
+            "gap": row["estimate"].to_dict(),
         }
-        for i, estimate in enumerate(estimates)
+        for row in records(summarise(curve, "logits"))
     ]
     data = {"schema": schema("relax"), "rows": rows, **_relaxed(curve)}
     return Answer(data, rows, lambda colour: _table(data, curve.sizes["seed"], colour), format)

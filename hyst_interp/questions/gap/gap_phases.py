@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.summary import estimate_of
 from hyst_interp.statistics import Estimate
 
 NAMES = ("lag", "overshoot", "ring-down")
@@ -55,7 +55,7 @@ def phases(curve: xr.DataArray, margin: float) -> list[Phase]:
             continue
         top = int(first) + int(np.abs(mean[stretch]).argmax())
         at = [int(late["position"].values[i]) for i in (first, end - 1, top)]
-        number = over_seeds(late.isel(position=top).reset_coords(drop=True))
+        number = estimate_of(late.isel(position=top), "logits")
         found.append(Phase(name, at[0], at[1], at[2], number))
     return found
 

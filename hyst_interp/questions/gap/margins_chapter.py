@@ -1,19 +1,19 @@
 """Margins along both branches, over the best margin and over updates."""
 
-from hyst_interp.analysis.replicates import band
+from hyst_interp.analysis.summary import cell, summarise
 from hyst_interp.questions.gap.loop_figure import margin_loop
 from hyst_interp.questions.gap.margin_figure import margin_course
 from hyst_interp.questions.gap.schedule_chapter import arrival
 from hyst_interp.questions.gap.trajectory import branch_margins
 from hyst_interp.report.blocks import Chapter, both
 from hyst_interp.report.run_results import RunResults
-from hyst_interp.report.wording import band_method
+from hyst_interp.report.wording import method
 
 
 def chapter(source: RunResults) -> Chapter:
     """Always there: a run has a trajectory."""
     margins, end = branch_margins(source.results["trajectory"]), arrival(source)
-    bands = band(margins)
+    bands = summarise(margins)
     drawn = [
         both(
             "margin-loop",
@@ -27,7 +27,7 @@ def chapter(source: RunResults) -> Chapter:
             "margin-course",
             lambda stacked: margin_course(margins, bands, end, stacked),
             "The same margins over updates since the fork, with the best margin dotted beside them. Bands:"
-            f" {band_method(bands.attrs)}.",
+            f" {method(cell(bands.isel(branch=0, position=0)))}.",
         ),
     ]
     return Chapter("margins", "Margins along both branches", "Margins", {}, drawn)

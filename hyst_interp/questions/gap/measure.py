@@ -7,14 +7,14 @@ lag. The gap splits exactly into what the contextual answer's logit contributes 
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.exchange import below_minus_above
 from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.interventions.network import Network
 from hyst_interp.interventions.resumed_forward import query_pass
 from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.model.plain_build import covers_model
-from hyst_interp.readout import QUANTITIES, dataset, measure, strata
-from hyst_interp.statistics import Estimate, over_trials
+from hyst_interp.readout import QUANTITIES, dataset, measure
 from hyst_interp.tasks.trials import Trials
 
 
@@ -44,17 +44,16 @@ def trial_coords(trials: Trials) -> dict[str, tuple[str, np.ndarray]]:
 
 def gap(behaviours: xr.Dataset, quantity: str = "margin") -> xr.DataArray:
     """below − above of a quantity, every other dimension kept."""
-    values = behaviours[quantity].astype("float64")
-    return (values.sel(branch="below", drop=True) - values.sel(branch="above", drop=True)).rename(f"gap_{quantity}")
-
-
-def by_stratum(behaviours: xr.Dataset, trials: Trials) -> dict[str, Estimate]:
-    """The gap of one pair within each stratum of the prompt."""
-    values = gap(behaviours).values
-    return {name: over_trials(values[mask], "logits") for name, mask in strata(trials).items() if mask.sum() > 1}
+    return below_minus_above(behaviours[quantity]).rename(f"gap_{quantity}")
 
 
 def by_key(behaviours: xr.Dataset) -> xr.DataArray:
-    """Mean gap for every queried key: other dimensions kept, `trial` becomes `key`."""
-    values = gap(behaviours)
-    return values.groupby("query").mean("trial").rename(query="key")
+    """Mean gap for every queried key: other dimensions kept, `trial` becomes `key`.
+
+    `query`, (trial,) or (seed, trial), tells the queried key; keys that a seed's trials never query are NaN. The
+    permutation differs by seed, so a key means something else in each: nothing is averaged over seeds.
+    """
+    values, query = gap(behaviours), behaviours["query"]
+    keys = np.unique(query)
+    means = [values.where(query == key).mean("trial") for key in keys]
+    return xr.concat(means, "key").assign_coords(key=keys).transpose(..., "key")

@@ -6,9 +6,9 @@ Each function is a method of `Pair`; numbers over the trials of one pair speak o
 import xarray as xr
 
 from hyst_interp.analysis.histories import Histories
-from hyst_interp.config.schedule import BRANCHES
-from hyst_interp.questions.gap import measure
-from hyst_interp.statistics import Estimate, over_trials
+from hyst_interp.analysis.summary import estimate_of, records, summarise
+from hyst_interp.questions.gap import measure, strata
+from hyst_interp.statistics import Estimate
 
 BEHAVIOUR = ("behaviour",)
 """Key of both networks' behaviour among what a pair keeps."""
@@ -26,18 +26,17 @@ def margins(pair: Histories) -> xr.Dataset:
 
 def gap(pair: Histories) -> Estimate:
     """Mean margin(from below) − mean margin(from above) in logits, with an interval over trials."""
-    return over_trials(measure.gap(measured(pair)).values, "logits")
+    return estimate_of(measure.gap(measured(pair)), "logits")
 
 
 def mean_margins(pair: Histories) -> dict[str, Estimate]:
     """Mean margin of each history in logits, with an interval over trials."""
-    margins = measured(pair)["margin"].astype("float64")
-    return {branch: over_trials(margins.sel(branch=branch).values, "logits") for branch in BRANCHES}
+    return {row["branch"]: row["estimate"] for row in records(summarise(measured(pair)["margin"], "logits"))}
 
 
 def by_stratum(pair: Histories) -> dict[str, Estimate]:
     """The gap within each stratum of the prompt (fixed answer present or absent, contextual answer repeated)."""
-    return measure.by_stratum(measured(pair), pair.data.trials)
+    return {row["stratum"]: row["estimate"] for row in records(strata.by_stratum(measured(pair)))}
 
 
 def by_key(pair: Histories) -> xr.DataArray:

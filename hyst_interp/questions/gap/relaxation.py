@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import per_seed, records, summarise
 from hyst_interp.questions.gap.measure import gap
-from hyst_interp.statistics import Equivalence, Estimate, equivalence, student_t
+from hyst_interp.statistics import Equivalence, Estimate, equivalence
 
 MARGIN = 0.02
 SHARE_OF_PEAK = 0.2
@@ -53,11 +52,6 @@ def peak(curve: xr.DataArray) -> Peak:
     return Peak(int(mean["position"][index]), None if never else int(mean["tau"][index]), float(mean[index]))
 
 
-def curve_estimates(curve: xr.DataArray) -> list[Estimate]:
-    """The gap at every position, Student-t over seeds."""
-    return [student_t(curve.isel(position=i).values, "logits") for i in range(curve.sizes["position"])]
-
-
 def relaxed(values: np.ndarray, peak_gap: float) -> Equivalence:
     """Whether the gap of several seeds has gone: TOST against the margin that the peak allows."""
     return equivalence(np.asarray(values, dtype=np.float64), max(equivalence_margin(peak_gap), 1e-9))
@@ -65,4 +59,4 @@ def relaxed(values: np.ndarray, peak_gap: float) -> Equivalence:
 
 def at_holds(values: xr.DataArray) -> dict[int, Estimate]:
     """Hold → estimate over seeds of an array (seed, hold)."""
-    return {int(hold): over_seeds(values.sel(hold=hold, drop=True)) for hold in values["hold"].values}
+    return {row["hold"]: row["estimate"] for row in records(summarise(values, "logits"), "hold")}

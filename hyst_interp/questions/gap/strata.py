@@ -1,32 +1,28 @@
-"""The gap of a run by what the prompt holds: the strata of `readout.strata`, from the columns that results keep."""
+"""The gap by what the prompt holds: the strata of `readout.strata`, of a run or of one pair."""
 
 import xarray as xr
 
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import join, per_seed, replicate_of, summarise
 from hyst_interp.questions.gap.measure import gap
+from hyst_interp.readout import strata
+
+FEWEST = 2
+"""Trials that a stratum has at least, or it is left out."""
 
 
-def gap_by_stratum(behaviour: xr.Dataset) -> dict[str, xr.DataArray]:
-    """Stratum → gap (seed, hold) of margins (seed, order, hold, branch, trial) with the trials' facts (seed, trial)."""
-    present, repeated = behaviour["fixed_present"] == 1, behaviour["contextual_count"] > 1
-    masks = {
-        "all": xr.ones_like(present, dtype=bool),
-        "fixed answer in the prompt": present,
-        "fixed answer absent": ~present,
-        "contextual answer once": ~repeated,
-        "contextual answer repeated": repeated,
-    }
-    values = gap(behaviour)
-    return {name: per_seed(values.where(mask)) for name, mask in masks.items() if bool(mask.any("trial").all())}
+def by_stratum(behaviours: xr.Dataset) -> xr.Dataset:
+    """The table of the gap, dims (stratum[, hold]), with the coordinate `share`, a stratum's share of the trials.
+
+    Args:
+        behaviours: margins (…, branch, trial) with the trials' facts, as coordinates or variables ([seed, ]trial).
+    """
+    masks = strata(behaviours["fixed_present"], behaviours["contextual_count"])
+    masks = {name: mask for name, mask in masks.items() if int(mask.sum("trial").min()) >= FEWEST}
+    values = gap(behaviours)
+    table = join({name: summarise(_within(values, mask), "logits") for name, mask in masks.items()}, "stratum")
+    return table.assign_coords(share=("stratum", [float(mask.mean()) for mask in masks.values()]))
 
 
-def share_by_stratum(behaviour: xr.Dataset) -> dict[str, float]:
-    """Stratum → its share of the trials, over all seeds."""
-    present, repeated = behaviour["fixed_present"] == 1, behaviour["contextual_count"] > 1
-    return {
-        "all": 1.0,
-        "fixed answer in the prompt": float(present.mean()),
-        "fixed answer absent": float((~present).mean()),
-        "contextual answer once": float((~repeated).mean()),
-        "contextual answer repeated": float(repeated.mean()),
-    }
+def _within(values: xr.DataArray, mask: xr.DataArray) -> xr.DataArray:
+    """Values in a stratum: of one pair its trials, of a run a seed's mean over them."""
+    return per_seed(values.where(mask)) if replicate_of(values) == "seed" else values.isel(trial=mask.values)

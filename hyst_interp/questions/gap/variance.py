@@ -12,8 +12,7 @@ import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import estimate_of, per_seed
 from hyst_interp.questions.gap.measure import gap
 from hyst_interp.statistics import (
     Estimate,
@@ -115,10 +114,10 @@ def _spread(values: xr.DataArray, hold: int) -> Spread:
     n, deviation = means.sizes["seed"], deviation_of(means.values)
     components = variance_components(values.values) if min(values.shape) >= 2 else None
     if deviation is None:
-        return Spread(hold, over_seeds(means), components, None, {}, {}, None)
+        return Spread(hold, estimate_of(means, "logits"), components, None, {}, {}, None)
     return Spread(
         hold,
-        over_seeds(means),
+        estimate_of(means, "logits"),
         components,
         deviation,
         {size: power(size, deviation, n) for size in SIZES},

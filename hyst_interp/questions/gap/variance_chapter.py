@@ -3,8 +3,7 @@
 import math
 
 from hyst_interp.analysis.exchange import logits_moved
-from hyst_interp.analysis.replicates import over_seeds
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import records, summarise
 from hyst_interp.questions.gap.variance import SIZES, WANTED, Family, Spread, families, spreads
 from hyst_interp.report.blocks import Cell, Chapter, Table, cells
 from hyst_interp.report.run_results import RunResults
@@ -100,7 +99,8 @@ def _needed(n: int | None) -> str:
 
 
 def _family(source: RunResults, tested: list[Family]) -> Table:
-    moved = per_seed(logits_moved(source.results["attenuation-hold-000"])["moved"])
+    table = summarise(logits_moved(source.results["attenuation-hold-000"])["moved"], "logits")
+    moved = {(row["components"], row["reference"]): row["estimate"] for row in records(table)}
     names = list(dict.fromkeys(name for one in tested for name in one.components))
     rows = []
     for name in names:
@@ -110,10 +110,8 @@ def _family(source: RunResults, tested: list[Family]) -> Table:
                 row += cells("–", "–", "–")
                 continue
             index = one.components.index(name)
-            here = (moved["components"] == name) & (moved["reference"] == one.reference)
-            value = over_seeds(moved.isel(row=int(here.values.argmax())).reset_coords(drop=True))
             t, p = float(one.tests.t[index]), float(one.tests.p[index])
-            row += cells(estimate(value), number(t, 1) if math.isfinite(t) else "∞", f"{p:.4f}")
+            row += cells(estimate(moved[name, one.reference]), number(t, 1) if math.isfinite(t) else "∞", f"{p:.4f}")
         rows.append(row)
     head = [""]
     for one in tested:

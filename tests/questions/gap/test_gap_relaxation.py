@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.analysis.summary import per_seed
-from hyst_interp.questions.gap.relaxation import curve_estimates, equivalence_margin, gap_curve, peak, relaxed
+from hyst_interp.analysis.summary import per_seed, records, summarise
+from hyst_interp.questions.gap.relaxation import equivalence_margin, gap_curve, peak, relaxed
 from hyst_interp.statistics import student_t
 
 NAN = float("nan")
@@ -110,7 +110,7 @@ def test_a_peak_of_zero_still_gives_a_margin_above_zero():
     assert relaxed(np.zeros(3), 0.0).margin > 0
 
 
-def test_curve_estimates_are_student_t_over_seeds_at_every_position():
+def test_a_curve_is_student_t_over_seeds_at_every_position():
     values = np.random.default_rng(2).normal(size=(5, 3))
-    found = curve_estimates(curve(values, [1, 2, 3]))
+    found = [row["estimate"] for row in records(summarise(curve(values, [1, 2, 3]), "logits"))]
     assert found == [student_t(values[:, i], "logits") for i in range(3)]

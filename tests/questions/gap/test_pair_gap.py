@@ -8,11 +8,13 @@ import torch
 import xarray as xr
 
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
+from hyst_interp.analysis.summary import records
 from hyst_interp.config import ModelConfig
 from hyst_interp.errors import UserError
 from hyst_interp.model.build import empty_model
-from hyst_interp.questions.gap.measure import behaviour, by_key, by_stratum, gap, pair_behaviour, trial_coords
+from hyst_interp.questions.gap.measure import behaviour, by_key, gap, pair_behaviour, trial_coords
 from hyst_interp.questions.gap.pair_gap import gap as gap_estimate
+from hyst_interp.questions.gap.strata import by_stratum
 from hyst_interp.statistics import over_trials
 from hyst_interp.tasks.registry import task_of
 
@@ -87,7 +89,7 @@ def test_by_stratum_equals_a_plain_loop_over_prompts(small_pair, behaviours):
         names.append("contextual answer once" if prompt.count(c) == 1 else "contextual answer repeated")
         for name in names:
             groups.setdefault(name, []).append(values[i])
-    found = by_stratum(behaviours, trials)
+    found = {row["stratum"]: row["estimate"] for row in records(by_stratum(behaviours))}
     assert set(found) == set(groups)
     assert len({e.n for e in found.values()}) > 3
     for name, group in groups.items():
@@ -96,7 +98,7 @@ def test_by_stratum_equals_a_plain_loop_over_prompts(small_pair, behaviours):
 
 def test_a_stratum_of_fewer_than_two_trials_is_left_out(small_pair, behaviours):
     absent = np.flatnonzero(~small_pair.trials.fixed_present)[:4]
-    found = by_stratum(behaviours.isel(trial=absent), small_pair.trials.take(absent))
+    found = {row["stratum"]: row["estimate"] for row in records(by_stratum(behaviours.isel(trial=absent)))}
     assert "fixed answer in the prompt" not in found
     assert found["all"].n == found["fixed answer absent"].n == 4
 

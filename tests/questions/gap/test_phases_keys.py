@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from hyst_interp.questions.gap.gap_phases import phases
-from hyst_interp.questions.gap.queried_keys import gap_by_queried_key
+from hyst_interp.questions.gap.measure import by_key
 
 
 def curve(late: list[float], away: int = 3, scatter: float = 0.001) -> xr.DataArray:
@@ -75,7 +75,7 @@ def test_the_gap_by_key_is_a_plain_mean(per_seed):
         {"margin": (("seed", "order", "hold", "branch", "trial"), margin)},
         {"seed": [7, 9], "hold": [0, 25], "branch": ["below", "above"]},
     ).assign_coords(query=(("seed", "trial"), query) if per_seed else ("trial", query[0]))
-    found = gap_by_queried_key(data)
+    found = by_key(data).mean("order").transpose("seed", "hold", "key")
     for s, seed in enumerate((7, 9)):
         for h, hold in enumerate((0, 25)):
             for key in range(4):
