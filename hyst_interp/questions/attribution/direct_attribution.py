@@ -8,46 +8,51 @@ agree is said here by a rule, and the reason that they need not is said beside i
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from hyst_interp.analysis.agreement import compared
-from hyst_interp.analysis.replicates import over_seeds
+from hyst_interp.analysis.answer_mass import LOW_MASS
+from hyst_interp.analysis.exchange import below_minus_above
 from hyst_interp.analysis.rows import Row
-from hyst_interp.analysis.summary import per_seed
+from hyst_interp.analysis.summary import cell, join, records, replicates, summarise
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.statistics import Estimate
 
-OFF_DISTRIBUTION = 0.9
-"""Answer mass after a replacement below which the network counts as taken far from where it was trained."""
+SUM = "sum"
+"""Name of the last term, and of all parts together."""
 
 
 @dataclass(frozen=True)
 class Account:
     """The gap as a sum over terms."""
 
-    terms: xr.DataArray
-    """What each term adds to the gap, dims (seed, term), in logits."""
-    parts: xr.DataArray | None
-    """The same by part, dims (seed, term, part)."""
+    table: xr.Dataset
+    """What each term adds to the gap, in logits, dims (part, term); the last term, and the first part, are `sum`."""
     residual: float
     """Largest |sum over parts − term| of any seed, in logits: 0 but for rounding."""
 
     @property
-    def total(self) -> Estimate:
-        """The gap that the terms add up to, over seeds."""
-        return over_seeds(self.terms.sum("term"))
+    def parts(self) -> list[str]:
+        """Names of the parts; none where the account has no split."""
+        return [str(part) for part in self.table["part"].values if part != SUM]
 
-    def term(self, name: str) -> Estimate:
-        """One term, over seeds."""
-        return over_seeds(self.terms.sel(term=name, drop=True))
+    @property
+    def total(self) -> Estimate:
+        """The gap that the terms add up to."""
+        return self.term(SUM)
+
+    def term(self, name: str, part: str = SUM) -> Estimate:
+        """One term, or one part of it."""
+        return cell(self.table, term=name, part=part)
 
     def part(self, name: str) -> Estimate:
-        """One part, summed over terms, over seeds."""
-        if self.parts is None:
-            raise ValueError(f"the account has no parts, so none is called '{name}'")
-        return over_seeds(self.parts.sel(part=name, drop=True).sum("term"))
+        """One part, summed over terms."""
+        if name not in self.parts:
+            raise ValueError(f"the account's parts are {', '.join(self.parts) or 'none'}, and none is '{name}'")
+        return self.term(SUM, name)
 
 
 @dataclass(frozen=True)
@@ -68,34 +73,41 @@ class Agreement:
 
 def account(direct: xr.Dataset) -> Account:
     """The gap's account of `direct` (seed, order, branch, term, trial) and `split` (seed, order, term, part, trial)."""
-    values = direct["direct"].astype("float64")
-    terms = per_seed(values.sel(branch="below", drop=True) - values.sel(branch="above", drop=True))
-    terms = terms.transpose("seed", "term")
-    if "split" not in direct:
-        return Account(terms, None, 0.0)
-    parts = per_seed(direct["split"].astype("float64")).transpose("seed", "term", "part")
-    return Account(terms, parts, float(np.abs(parts.sum("part") - terms).max()))
+    terms = replicates(below_minus_above(direct["direct"])).transpose("seed", "term")
+    tables, residual = {SUM: summarise(_with_sum(terms), "logits")}, 0.0
+    if "split" in direct:
+        parts = replicates(direct["split"]).transpose("seed", "term", "part")
+        residual = float(np.abs(parts.sum("part") - terms).max())
+        tables |= {
+            str(part): summarise(_with_sum(parts.sel(part=part, drop=True)), "logits") for part in parts["part"].values
+        }
+    return Account(join(tables, "part"), residual)
+
+
+def _with_sum(terms: xr.DataArray) -> xr.DataArray:
+    return xr.concat([terms, terms.sum("term").expand_dims(term=[SUM])], "term")
 
 
 def margins(direct: xr.Dataset) -> xr.DataArray:
     """Each history's margin term by term, dims (seed, branch, term)."""
-    found = per_seed(direct["direct"].astype("float64")).transpose("seed", "branch", "term")
-    return found.sel(branch=list(BRANCHES))
+    margin = replicates(direct["direct"]).transpose("seed", "branch", "term")
+    return margin.sel(branch=list(BRANCHES))
 
 
-def agreements(found: Account, rows: list[Row], references: tuple[str, ...]) -> list[Agreement]:
+def agreements(direct: Account, rows: list[Row], references: tuple[str, ...]) -> list[Agreement]:
     """Components that stand both among the terms and among the replacements, in the account's order."""
-    names = [str(name) for name in found.terms["term"].values]
+    terms: dict[str, Any] = {row["term"]: row["estimate"] for row in records(direct.table.sel(part=SUM, drop=True))}
     made = []
-    for name in names:
-        here = {row["reference"]: row for row in rows if row["components"] == name and row["reference"] in references}
-        if not here:
+    for name, term in terms.items():
+        by_reference = {
+            row["reference"]: row for row in rows if row["components"] == name and row["reference"] in references
+        }
+        if not by_reference:
             continue
-        direct = found.term(name)
-        moved = {str(reference): row["logits_moved"] for reference, row in here.items()}
-        mass = here["own-mean"]["answer_mass"].estimate if "own-mean" in here else None
-        verdict = {reference: compared(direct, one) for reference, one in moved.items()}
-        made.append(Agreement(name, direct, moved, verdict, mass, _reason(name, names, mass)))
+        moved = {str(reference): row["logits_moved"] for reference, row in by_reference.items()}
+        mass = by_reference["own-mean"]["answer_mass"].estimate if "own-mean" in by_reference else None
+        verdict = {reference: compared(term, estimate) for reference, estimate in moved.items()}
+        made.append(Agreement(name, term, moved, verdict, mass, _reason(name, list(terms), mass)))
     return made
 
 
@@ -113,6 +125,6 @@ def _reason(name: str, names: list[str], mass: float | None) -> str:
         words = "direct only: the MLP after it reads it too"
     else:
         words = "nothing reads it but the readout: only the reference and the final scale can differ"
-    if mass is not None and mass < OFF_DISTRIBUTION:
+    if mass is not None and mass < LOW_MASS:
         words += "; its replacement leaves the distribution"
     return words

@@ -12,23 +12,23 @@ from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, rgba, themed
 from hyst_interp.questions.attenuation.figure import REFERENCES
+from hyst_interp.questions.attribution.direct_attribution import SUM
 
 PARTS = {"activation": "#7FA6C9", "readout": "#D9A15B", "scale": "#B9BEC5"}
 """Colour of a part: what is written, how it is read, the final LayerNorm's scale."""
 ROW = 27
 
 
-def direct_forest(
-    terms: xr.Dataset, parts: xr.DataArray | None, causal: xr.Dataset | None, stacked: bool = False
-) -> go.Figure:
+def direct_forest(direct: xr.Dataset, causal: xr.Dataset | None, stacked: bool = False) -> go.Figure:
     """Direct terms of the gap, by part, and the causal estimates of the same components.
 
     Args:
-        terms: `estimate`, `low`, `high` over seeds, dim (term,), in logits.
-        parts: means over seeds, dims (term, part), or None.
-        causal: `estimate`, `low`, `high`, dims (reference, term), NaN where nothing was replaced, or None.
+        direct: a table, dims (part, term), in logits: the part `sum` is a diamond with its interval, others are bars.
+        causal: a table, dims (reference, term), NaN where nothing was replaced, or None.
         stacked: panels one below the other instead of side by side.
     """
+    terms = direct.sel(part=SUM)
+    parts = direct["estimate"].drop_sel(part=SUM)
     names = [str(name) for name in terms["term"].values]
     n = 1 if causal is None else 2
     height = 150 + ROW * len(names) * (n if stacked else 1) + (90 if stacked and n > 1 else 0)
@@ -37,27 +37,26 @@ def direct_forest(
     ys = domains(n, 90 / max(height - 200, 1))[::-1] if stacked else [(0.0, 1.0)] * n
     rows = np.arange(len(names))
     span = limits(*_points(terms, parts, causal), 0.4)
-    if parts is not None:
-        for part in (str(part) for part in parts["part"].values):
-            figure.add_trace(
-                go.Bar(
-                    x=parts.sel(part=part, term=terms["term"]).values,
-                    y=rows,
-                    orientation="h",
-                    width=0.62,
-                    marker={"color": PARTS.get(part, FAINT)},
-                    name=part,
-                    hovertemplate=f"%{{customdata}}: %{{x:+.4f}}<extra>{part}</extra>",
-                    customdata=names,
-                )
+    for part in (str(part) for part in parts["part"].values):
+        figure.add_trace(
+            go.Bar(
+                x=parts.sel(part=part).values,
+                y=rows,
+                orientation="h",
+                width=0.62,
+                marker={"color": PARTS.get(part, FAINT)},
+                name=part,
+                hovertemplate=f"%{{customdata}}: %{{x:+.4f}}<extra>{part}</extra>",
+                customdata=names,
             )
+        )
     _marks(figure, terms, names, rows, INK, "sum, with interval", span, 0)
     if causal is not None:
-        references = [str(one) for one in causal["reference"].values]
+        references = [str(name) for name in causal["reference"].values]
         lanes = np.linspace(-0.17, 0.17, len(references)) if len(references) > 1 else [0.0]
         for lane, reference in zip(lanes, references, strict=True):
-            one = causal.sel(reference=reference)
-            _marks(figure, one, names, rows + lane, REFERENCES.get(reference, QUIET), reference, span, 1)
+            moved = causal.sel(reference=reference)
+            _marks(figure, moved, names, rows + lane, REFERENCES.get(reference, QUIET), reference, span, 1)
     for index, heading in enumerate(("direct, by part", "total, by replacement")[:n]):
         last = not stacked or index == n - 1
         set_panel(
@@ -93,7 +92,7 @@ def direct_forest(
 
 def _marks(
     figure: go.Figure,
-    found: xr.Dataset,
+    estimates: xr.Dataset,
     names: list[str],
     heights: np.ndarray,
     colour: str,
@@ -103,12 +102,12 @@ def _marks(
 ) -> None:
     """Diamonds with whiskers at `heights` of panel `index`."""
     x_name, y_name = axis_names(index)
-    for trace in whiskers(found["low"].values, found["high"].values, heights, colour, span, opacity=0.9):
+    for trace in whiskers(estimates["low"].values, estimates["high"].values, heights, colour, span, opacity=0.9):
         figure.add_trace(trace.update(xaxis=x_name, yaxis=y_name))
-    known = np.isfinite(found["estimate"].values)
+    known = np.isfinite(estimates["estimate"].values)
     figure.add_trace(
         go.Scatter(
-            x=found["estimate"].values[known],
+            x=estimates["estimate"].values[known],
             y=np.asarray(heights)[known],
             mode="markers",
             marker={
@@ -120,16 +119,16 @@ def _marks(
             name=name,
             xaxis=x_name,
             yaxis=y_name,
-            text=[one for one, there in zip(names, known, strict=True) if there],
+            text=[shown for shown, there in zip(names, known, strict=True) if there],
             hovertemplate=f"%{{text}}: %{{x:+.4f}}<extra>{name}</extra>",
         )
     )
 
 
-def _points(terms: xr.Dataset, parts: xr.DataArray | None, causal: xr.Dataset | None) -> tuple[np.ndarray, np.ndarray]:
+def _points(terms: xr.Dataset, parts: xr.DataArray, causal: xr.Dataset | None) -> tuple[np.ndarray, np.ndarray]:
     """Every number that has to be seen (bars reach the sum of their like-signed parts), and every interval's end."""
     seen, ends = [terms["estimate"].values.ravel()], [terms["low"].values.ravel(), terms["high"].values.ravel()]
-    if parts is not None:
+    if parts.size:
         seen += [parts.clip(min=0).sum("part").values, parts.clip(max=0).sum("part").values]
     if causal is not None:
         seen.append(causal["estimate"].values.ravel())

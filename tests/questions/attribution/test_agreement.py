@@ -53,7 +53,7 @@ def test_parts_that_do_not_add_up_are_seen():
 
 def test_without_a_split_there_are_terms_alone():
     found = account(planted_direct().drop_vars("split"))
-    assert found.parts is None
+    assert found.parts == []
     with pytest.raises(ValueError, match="scale"):
         found.part("scale")
 
