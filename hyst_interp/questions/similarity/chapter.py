@@ -1,6 +1,8 @@
 """The same circuit, and how strongly engaged: similarity between ceiling and floor, dominant heads, and gain."""
 
-from hyst_interp.analysis.replicates import as_arrays
+import xarray as xr
+
+from hyst_interp.analysis.summary import estimate_of
 from hyst_interp.questions.patching import of_run as patching_of_run
 from hyst_interp.questions.similarity import of_run as similarity_of_run
 from hyst_interp.questions.similarity.comparisons import dominant, gains
@@ -10,7 +12,6 @@ from hyst_interp.questions.similarity.similarity_over_seeds import Likeness
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import correlation, estimate, method, number, reason
-from hyst_interp.statistics import student_t
 
 PLANE = (("resid_pre", "role"), ("result", "role"))
 
@@ -37,15 +38,15 @@ def _plane(source: RunResults) -> Figure:
         for key in PLANE
         if key in source.once(similarity_of_run.engagements)
     ]
-    gains_ = [as_arrays([one.gain], "cell").isel(cell=0) for one in found]
+    engaged = [one.gain for one in found]
     unseen = [one.detectable for one in found]
-    points = [one.points.assign_attrs(site=one.site, axis=one.axis) for one in found]
+    points = [one.points for one in found]
     read = "; ".join(f"{SITES[one.site]} {estimate(one.gain)}" for one in found)
     known = "; ".join(f"{SITES[one.site]} ±{number(one.detectable, 3, False)}" for one in found if one.detectable)
     blind = f" So many seeds see, with power 80 %, a gain off 1 by at least: {known} (shaded)." if known else ""
     return both(
         "engagement",
-        lambda stacked: circuit_and_gain(points, gains_, unseen, stacked),
+        lambda stacked: circuit_and_gain(points, engaged, unseen, stacked),
         "Upwards, how alike two raw maps are (which cells matter); across, the slope of one on the other (how much)."
         " Diamonds: from above on from below, one a seed. A circuit that is the same and only engaged otherwise lies"
         f" as high as its siblings and off gain 1. Gain: {read}; intervals: {method(found[0].gain)}.{blind}",
@@ -146,7 +147,11 @@ def _gain(source: RunResults) -> Table:
         whole = f"ratio of (clean − corrupted), {twin} twin"
         name = f"slope, {SITES[site]}, {twin} twin" if which == "slope" else whole
         known = [value for value in values if value is not None]
-        mean = estimate(student_t(known, "ratio")) if len(known) == len(values) else "undefined"
+        mean = (
+            estimate(estimate_of(xr.DataArray(known, dims="seed"), "ratio"))
+            if len(known) == len(values)
+            else "undefined"
+        )
         rows.append(cells(Cell(name, kind="lead"), mean, *(number(value, 3, signed=False) for value in values)))
     head = ("", "mean", *(f"seed {seed}" for seed in seeds))
     note = (

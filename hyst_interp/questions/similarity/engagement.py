@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.summary import estimate_of
 from hyst_interp.questions.gap.variance import WANTED, deviation_of
 from hyst_interp.questions.similarity.similarity_over_seeds import KINDS, NEAREST, Likeness
-from hyst_interp.statistics import Estimate, detectable, ratio_of_means, student_t, undefined
+from hyst_interp.statistics import Estimate, detectable, ratio_of_means, undefined
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def engagement(alike: Likeness, axis: str = "role") -> Engagement:
         alike.site,
         axis,
         points.assign_attrs(site=alike.site, axis=axis),
-        student_t(known, "ratio"),
+        estimate_of(xr.DataArray(known, dims="seed"), "ratio"),
         None if deviation is None else detectable(deviation, len(known), WANTED),
         siblings_apart(alike),
     )

@@ -13,16 +13,17 @@ import xarray as xr
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, rgba, themed
 from hyst_interp.questions.similarity.figure import KINDS, TICKS, place_name
+from hyst_interp.statistics import Estimate
 
 
 def circuit_and_gain(
-    points: Sequence[xr.Dataset], gains: Sequence[xr.Dataset], unseen: Sequence[float | None], stacked: bool = False
+    points: Sequence[xr.Dataset], gains: Sequence[Estimate], unseen: Sequence[float | None], stacked: bool = False
 ) -> go.Figure:
     """1 − r on a logarithmic axis (upwards: more alike) against gain, with the mean gain and its interval.
 
     Args:
         points: one Dataset a site, `unlike` and `gain`, dims (kind, seed, comparison), with `attrs["site"]`.
-        gains: for each, `estimate`, `low`, `high` of the histories' gain, without dims; NaN where undefined.
+        gains: for each, the histories' gain.
         unseen: for each, the smallest |gain − 1| that would have been seen, or None.
         stacked: panels one below the other instead of side by side.
     """
@@ -94,18 +95,19 @@ def circuit_and_gain(
     )
 
 
-def _mean(gain: xr.Dataset, height: float, index: int) -> go.Scatter:
+def _mean(gain: Estimate, height: float, index: int) -> go.Scatter:
     """The histories' mean gain with its interval, near the panel's foot."""
     x_name, y_name = axis_names(index)
-    estimate, low, high = (float(gain[name]) for name in ("estimate", "low", "high"))
-    known = np.isfinite(low) and np.isfinite(high)
-    arms = {"array": [high - estimate], "arrayminus": [estimate - low], "color": INK, "thickness": 1.6, "width": 5}
+    arms = None
+    if gain.estimate is not None and gain.low is not None and gain.high is not None:
+        lengths = {"array": [gain.high - gain.estimate], "arrayminus": [gain.estimate - gain.low]}
+        arms = lengths | {"color": INK, "thickness": 1.6, "width": 5}
     return go.Scatter(
-        x=[estimate if np.isfinite(estimate) else None],
+        x=[gain.estimate],
         y=[height],
         mode="markers",
         marker={"symbol": "diamond", "size": 9, "color": INK, "line": {"color": PAPER, "width": 1}},
-        error_x=arms if known else None,
+        error_x=arms,
         name="mean gain of the histories, with interval",
         legendgroup="mean",
         showlegend=index == 0,
@@ -148,12 +150,12 @@ def _range(unlike: np.ndarray) -> tuple[float, float]:
     return float(np.log10(known.min())) - 0.5, float(np.log10(known.max())) + 0.35
 
 
-def _reach(points: xr.Dataset, gain: xr.Dataset, blind: float | None) -> list[float]:
+def _reach(points: xr.Dataset, gain: Estimate, blind: float | None) -> list[float]:
     """Limits around 1 that hold histories, siblings, strip, and interval; other seeds as far as four times that."""
     kinds = [kind for kind in points["kind"].values if kind != "floor"]
     near = np.abs(points["gain"].sel(kind=kinds).values - 1)
     inner = max([*near[np.isfinite(near)].tolist(), 1.1 * (blind or 0.0), 0.01])
-    ends = [abs(float(gain[name]) - 1) for name in ("low", "high") if np.isfinite(float(gain[name]))]
+    ends = [abs(end - 1) for end in (gain.low, gain.high) if end is not None]
     inner = max(inner, min(max(ends, default=0.0), 4 * inner))
     far = np.abs(points["gain"].values - 1)
     far = far[np.isfinite(far)]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from hyst_interp.analysis.summary import estimate_of
 from hyst_interp.questions.similarity.comparisons import between, floor, siblings
 from hyst_interp.questions.similarity.measure import Similarity
-from hyst_interp.statistics import Estimate, fisher_mean, student_t, undefined
+from hyst_interp.statistics import Estimate, fisher_mean, undefined
 
 KINDS = ("histories", "ceiling", "floor")
 """From below against from above; like branches on other data; like branches of other seeds."""
@@ -56,7 +57,9 @@ class Likeness:
         """Mean over seeds of each seed's median distance, in logits."""
         values = [float(np.median([s.distance for s in one])) for one in self.found[kind].values() if one]
         unit = "distance in logits"
-        return student_t(np.array(values), unit) if values else undefined("nothing to compare", unit, 0)
+        if not values:
+            return undefined("nothing to compare", unit, 0)
+        return estimate_of(xr.DataArray(values, dims="seed"), unit)
 
     def unlikeness(self) -> xr.DataArray:
         """1 − r of every comparison, dims (kind, seed, comparison), NaN where there is none; at least `NEAREST`."""
