@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from hyst_interp.analysis.summary import estimate_of
 from hyst_interp.claim_inputs import Evidence
 from hyst_interp.config.study import ClaimsConfig
 from hyst_interp.questions.gap.relaxation import relaxed
@@ -21,7 +23,6 @@ from hyst_interp.statistics import (
     fisher_mean,
     ratio_of_means,
     sign_flip,
-    student_t,
     undefined,
 )
 from hyst_interp.verdicts import Verdict
@@ -88,7 +89,7 @@ def _majority(successes: int, n: int) -> Verdict:
 def _at_hold(found: Evidence, hold: int) -> Estimate:
     if hold not in found.gap_at_hold:
         return undefined(f"the study has no hold of {hold} updates", "logits", 0)
-    return student_t(found.gap_at_hold[hold], "logits")
+    return estimate_of(xr.DataArray(found.gap_at_hold[hold], dims="seed"), "logits")
 
 
 def _positive(found: Evidence) -> int:

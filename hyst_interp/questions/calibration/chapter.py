@@ -1,11 +1,12 @@
 """The specification curve: in how many schedules of the calibration grid do the paper's signs hold?"""
 
+from hyst_interp.analysis.summary import cell, summarise
 from hyst_interp.config.study import PRESETS
 from hyst_interp.questions.calibration.figure import specification_curve
-from hyst_interp.questions.calibration.summary import SIGNS, counts, specification
+from hyst_interp.questions.calibration.summary import SIGNS, counts, gaps, specification
 from hyst_interp.report.blocks import Chapter, both
 from hyst_interp.report.run_results import RunResults
-from hyst_interp.report.wording import band_method
+from hyst_interp.report.wording import method
 from hyst_interp.storage.results import read_results
 
 GRID = PRESETS / "paper-calibration.nc"
@@ -17,9 +18,9 @@ def chapter(source: RunResults) -> Chapter | None:
     if source.study.name != "paper" or not GRID.is_file():
         return None
     grid = read_results(GRID)
-    found = specification(grid)
+    table = summarise(gaps(grid), "logits").isel(hold=0, cell=0)
     tallies = []
-    for hold, (leaning, certain, n) in counts(found).items():
+    for hold, (leaning, certain, n) in counts(specification(grid)).items():
         where = "on arrival" if hold == 0 else f"after {hold} shared updates"
         tallies.append(f"{where} the gap is {SIGNS[hold]} in {leaning} of {n} schedules by its mean, in {certain} by")
     seeds = [str(seed) for seed in grid["seed"].values]
@@ -27,7 +28,7 @@ def chapter(source: RunResults) -> Chapter | None:
         "calibration",
         lambda stacked: specification_curve(grid, stacked),
         "Every schedule of the grid, sorted by its mean gap on arrival, with intervals over calibration seeds"
-        f" ({band_method(found.attrs)}); the squares below say which schedule it is. A filled point holds the paper’s"
+        f" ({method(cell(table))}); the squares below say which schedule it is. A filled point holds the paper’s"
         " sign by its whole interval, after 100 updates by two one-sided tests (so by the 90 % interval).",
     )
     words = {"tallies": [f"{one} its whole interval" for one in tallies], "seeds": seeds}
