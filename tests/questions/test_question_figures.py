@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from hyst_interp import figures
-from hyst_interp.analysis.replicates import as_arrays, band
+from hyst_interp.analysis.summary import from_estimates, join, summarise
 from hyst_interp.questions.gap.gap_phases import phases
 from hyst_interp.statistics import student_t, undefined
 
@@ -32,7 +32,7 @@ def plane(blind: float | None = 0.05):
     dims = ("kind", "seed", "comparison")
     points = xr.Dataset({"unlike": (dims, unlike), "gain": (dims, gain)}, {"kind": kinds, "seed": [0, 1]})
     points.attrs.update(site="result")
-    mean = as_arrays([student_t(np.array([1.09, 1.11]), "ratio")], "cell").isel(cell=0)
+    mean = student_t(np.array([1.09, 1.11]), "ratio")
     return [points] * 2, [mean] * 2, [blind, None]
 
 
@@ -55,7 +55,7 @@ def test_circuit_up_gain_across_and_what_could_not_be_seen(stacked):
 
 def test_a_gain_without_interval_is_a_diamond_alone():
     points, _, unseen = plane(None)
-    nothing = as_arrays([undefined("planted", "ratio", 0)], "cell").isel(cell=0)
+    nothing = undefined("planted", "ratio", 0)
     figure = figures.circuit_and_gain(points, [nothing] * 2, unseen)
     assert not [shape for shape in figure.layout.shapes if shape.type == "rect"]
 
@@ -64,22 +64,21 @@ def test_a_gain_without_interval_is_a_diamond_alone():
 def forest():
     names = ["embed", "L0H0", "L1MLP"]
     found = [student_t(np.array(pair), "logits") for pair in ([0.1, 0.12], [-0.2, -0.24], [0.5, 0.52])]
-    terms = as_arrays(found, "term").assign_coords(term=names)
-    parts = xr.DataArray(
-        [[0.1, 0.01], [-0.3, 0.08], [0.5, 0.01]], {"term": names, "part": ["activation", "scale"]}, ("term", "part")
-    )
+    tables = {"sum": from_estimates(found, "term", names)}
+    for part, values in {"activation": [0.1, -0.3, 0.5], "scale": [0.01, 0.08, 0.01]}.items():
+        tables[part] = from_estimates([student_t(np.array([value] * 2), "logits") for value in values], "term", names)
     causal = np.array([[np.nan, 0.3, 0.4], [np.nan, np.nan, 0.45]])
     columns = {name: (("reference", "term"), causal) for name in ("estimate", "low", "high")}
     moved = xr.Dataset(columns, {"reference": ["own-mean", "donor"], "term": names})
-    return terms, parts, moved
+    return join(tables, "part"), moved
 
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_parts_stack_to_the_term_and_replacements_stand_beside(forest, stacked):
-    terms, parts, moved = forest
-    figure = figures.direct_forest(terms, parts, moved, stacked)
+    table, moved = forest
+    figure = figures.direct_forest(table, moved, stacked)
     bars = [trace for trace in figure.data if trace.type == "bar"]
-    np.testing.assert_allclose(np.sum([bar.x for bar in bars], axis=0), terms["estimate"], atol=1e-9)
+    np.testing.assert_allclose(np.sum([bar.x for bar in bars], axis=0), table["estimate"].sel(part="sum"), atol=1e-9)
     assert figure.layout.barmode == "relative"
     own, donor = named(figure, "own-mean")[0], named(figure, "donor")[0]
     assert (list(own.text), list(own.x)) == (["L0H0", "L1MLP"], [0.3, 0.4])
@@ -89,7 +88,7 @@ def test_parts_stack_to_the_term_and_replacements_stand_beside(forest, stacked):
 
 
 def test_terms_alone_are_one_panel(forest):
-    figure = figures.direct_forest(forest[0], None, None)
+    figure = figures.direct_forest(forest[0].sel(part=["sum"]), None)
     assert {trace.xaxis for trace in figure.data} <= {"x", None}
 
 
@@ -97,7 +96,7 @@ def test_terms_alone_are_one_panel(forest):
 def test_phases_are_shaded_and_named(planted_curve, stacked):
     found = phases(planted_curve, 0.02)
     assert [one.name for one in found] == ["lag", "overshoot"]
-    figure = figures.gap_course(planted_curve, band(planted_curve), stacked, found)
+    figure = figures.gap_course(planted_curve, summarise(planted_curve), stacked, found)
     texts = {note.text: note.x for note in figure.layout.annotations}
     shades = [shape for shape in figure.layout.shapes if shape.type == "rect"]
     for one, shade in zip(found, shades, strict=True):
