@@ -38,11 +38,11 @@ def logits_moved_forest(replaced: xr.Dataset, gap: Estimate, stacked: bool = Fal
     figure = themed("Logits moved by replacing components at the query, and the gap", height=int(TOP + BOTTOM + depth))
     _draw_gap(figure, gap, depth)
     for reference in dict.fromkeys(references):
-        rows = [i for i, one in enumerate(references) if one == reference]
+        rows = [i for i, name in enumerate(references) if name == reference]
         colour = REFERENCES.get(reference, QUIET)
-        one = moved.isel(row=rows)
+        drawn = moved.isel(row=rows)
         heights = [places[i] for i in rows]
-        figure.add_traces(whiskers(one["low"].values, one["high"].values, heights, colour, (low, high)))
+        figure.add_traces(whiskers(drawn["low"].values, drawn["high"].values, heights, colour, (low, high)))
         figure.add_trace(
             go.Scatter(
                 x=moved["estimate"].values[rows],

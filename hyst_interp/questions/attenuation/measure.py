@@ -42,8 +42,8 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     """
     if "anchor-mean" in plan and pair.anchor is None:
         raise UserError("reference 'anchor-mean' needs the anchor; pass --anchor with its checkpoint.")
-    rows = [(reference, one) for reference, sets in plan.items() for one in sets]
-    members = frozenset(c for _, one in rows for c in one.members)
+    rows = [(reference, some) for reference, sets in plan.items() for some in sets]
+    members = frozenset(c for _, some in rows for c in some.members)
     models = {"below": pair.below, "above": pair.above}
     where = query_only(pair.trials.tokens.shape[1]) if positions == "query" else None
     averages = _averages(pair, set(plan), members, at_query=where is not None)
@@ -58,11 +58,11 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
             if "donor" in plan:
                 written = runs[BRANCHES[1 - index]].written(members, at_query=where is not None)
                 table["donor"] = {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
-            cells = [edits_for(one.members, table[reference], where, strength) for reference, one in rows]
-            found = runs[branch].sweep([[], *cells])  # before and after by the same operations
-            before[index, part] = found["margin"][0]
-            margin[:, index, part] = found["margin"][1:]
-            mass[:, index, part] = (found["p_contextual"] + found["p_fixed"])[1:]
+            cells = [edits_for(some.members, table[reference], where, strength) for reference, some in rows]
+            swept = runs[branch].sweep([[], *cells])  # before and after by the same operations
+            before[index, part] = swept["margin"][0]
+            margin[:, index, part] = swept["margin"][1:]
+            mass[:, index, part] = (swept["p_contextual"] + swept["p_fixed"])[1:]
     return xr.Dataset(
         {
             "margin": (

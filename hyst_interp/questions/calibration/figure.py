@@ -23,41 +23,41 @@ def specification_curve(dataset: xr.Dataset, stacked: bool = False) -> go.Figure
         dataset: the grid as `comparison.specifications.specification` takes it.
         stacked: for narrow columns: smaller type on the rows of choices.
     """
-    found = specification(dataset)
-    holds = [int(hold) for hold in found["hold"].values]
-    rows = _rows(found)
+    curve = specification(dataset)
+    holds = [int(hold) for hold in curve["hold"].values]
+    rows = _rows(curve)
     heights = [*(CURVE if hold else FIRST for hold in holds), CELL * len(rows)]
     depth = sum(heights) + BETWEEN * len(holds)
     figure = themed("The gap in every schedule of the calibration grid", height=depth + TOP + BOTTOM)
-    cells = np.arange(found.sizes["cell"])
-    texts = [_cell_text(found, cell) for cell in range(len(cells))]
+    cells = np.arange(curve.sizes["cell"])
+    texts = [_cell_text(curve, cell) for cell in range(len(cells))]
     top = 1.0
     for index, height in enumerate(heights):
         bottom = max(top - height / depth, 0.0)
         if index < len(holds):
-            _curve(figure, index, found.sel(hold=holds[index]), holds[index], texts, (bottom, top))
+            _curve(figure, index, curve.sel(hold=holds[index]), holds[index], texts, (bottom, top))
         else:
-            _choices(figure, index, found, rows, (bottom, top), stacked)
+            _choices(figure, index, curve, rows, (bottom, top), stacked)
         top = bottom - BETWEEN / depth
-    _mark_chosen(figure, found, len(heights))
+    _mark_chosen(figure, curve, len(heights))
     return figure.update_layout(margin={"t": TOP, "b": BOTTOM, "l": 86}, legend={"y": 1 + 24 / depth})
 
 
 def _curve(
-    figure: go.Figure, index: int, one: xr.Dataset, hold: int, texts: list[str], place: tuple[float, float]
+    figure: go.Figure, index: int, gaps: xr.Dataset, hold: int, texts: list[str], place: tuple[float, float]
 ) -> None:
     x_name, y_name = axis_names(index)
-    cells = np.arange(one.sizes["cell"])
-    low, high = limits(one["estimate"].values, [one["low"].values, one["high"].values], 0.75)
-    for trace in whiskers(one["low"].values, one["high"].values, cells, DIFFERENCE, (low, high), vertical=True):
+    cells = np.arange(gaps.sizes["cell"])
+    low, high = limits(gaps["estimate"].values, [gaps["low"].values, gaps["high"].values], 0.75)
+    for trace in whiskers(gaps["low"].values, gaps["high"].values, cells, DIFFERENCE, (low, high), vertical=True):
         figure.add_trace(trace.update(xaxis=x_name, yaxis=y_name))
     for holds, name in ((True, "the paper's sign holds by its interval"), (False, "it does not")):
-        some = one["holds"].values == holds
+        some = gaps["holds"].values == holds
         marker = {"size": 6, "color": DIFFERENCE if holds else PAPER, "line": {"color": DIFFERENCE, "width": 1.4}}
         figure.add_trace(
             go.Scatter(
                 x=cells[some],
-                y=one["estimate"].values[some],
+                y=gaps["estimate"].values[some],
                 mode="markers",
                 marker=marker,
                 name=name,
@@ -77,26 +77,26 @@ def _curve(
     set_panel(figure, index, (0.0, 1.0), place, heading, x_axis=axis, y_axis=y_axis)
 
 
-def _rows(found: xr.Dataset) -> list[tuple[str, object]]:
+def _rows(curve: xr.Dataset) -> list[tuple[str, object]]:
     """Every value of every choice that varies or not, one row each."""
     return [
         (name, value)
         for name in CHOICES
-        if name in found.coords
-        for value in sorted(set(found[name].values.tolist()), key=lambda one: (isinstance(one, str), one))
+        if name in curve.coords
+        for value in sorted(set(curve[name].values.tolist()), key=lambda choice: (isinstance(choice, str), choice))
     ]
 
 
 def _choices(
-    figure: go.Figure, index: int, found: xr.Dataset, rows: list, place: tuple[float, float], stacked: bool
+    figure: go.Figure, index: int, curve: xr.Dataset, rows: list, place: tuple[float, float], stacked: bool
 ) -> None:
     x_name, y_name = axis_names(index)
     columns, lines, chosen = [], [], []
     for line, (name, value) in enumerate(rows):
-        here = np.flatnonzero(found[name].values == value)
-        columns.extend(here.tolist())
-        lines.extend([line] * len(here))
-        chosen.extend(found["chosen"].values[here].astype(bool).tolist())
+        having = np.flatnonzero(curve[name].values == value)
+        columns.extend(having.tolist())
+        lines.extend([line] * len(having))
+        chosen.extend(curve["chosen"].values[having].astype(bool).tolist())
     figure.add_trace(
         go.Scatter(
             x=columns,
@@ -123,7 +123,7 @@ def _choices(
         place,
         "the schedule",
         x_axis={
-            "range": [-1, found.sizes["cell"]],
+            "range": [-1, curve.sizes["cell"]],
             "showticklabels": False,
             "ticks": "",
             "title": {"text": "schedules, sorted by the mean gap on arrival"},
@@ -141,8 +141,8 @@ def _choices(
     )
 
 
-def _mark_chosen(figure: go.Figure, found: xr.Dataset, panels: int) -> None:
-    for cell in np.flatnonzero(found["chosen"].values.astype(bool)):
+def _mark_chosen(figure: go.Figure, curve: xr.Dataset, panels: int) -> None:
+    for cell in np.flatnonzero(curve["chosen"].values.astype(bool)):
         for index in range(panels):
             x_name, y_name = axis_names(index)
             figure.add_shape(
@@ -164,11 +164,11 @@ def _mark_chosen(figure: go.Figure, found: xr.Dataset, panels: int) -> None:
             xref="x",
             yref="y domain",
             yanchor="top",
-            xanchor="left" if cell < found.sizes["cell"] / 2 else "right",
-            xshift=6 if cell < found.sizes["cell"] / 2 else -6,
+            xanchor="left" if cell < curve.sizes["cell"] / 2 else "right",
+            xshift=6 if cell < curve.sizes["cell"] / 2 else -6,
             font={"size": SMALL, "color": DIFFERENCE},
         )
 
 
-def _cell_text(found: xr.Dataset, cell: int) -> str:
-    return ", ".join(f"{WORDS[name]} {found[name].values[cell]}" for name in CHOICES if name in found.coords)
+def _cell_text(curve: xr.Dataset, cell: int) -> str:
+    return ", ".join(f"{WORDS[name]} {curve[name].values[cell]}" for name in CHOICES if name in curve.coords)

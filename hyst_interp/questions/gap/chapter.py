@@ -29,9 +29,10 @@ def chapter(source: RunResults) -> Chapter:
     return Chapter("gap", "The gap: lag, overshoot, relaxation", "Gap", tables, drawn, words)
 
 
-def _phase(one: Phase) -> str:
+def _phase(phase: Phase) -> str:
     return (
-        f"{one.name}, from position {one.first} to {one.last}, largest at {one.extreme} with {estimate(one.gap)} logits"
+        f"{phase.name}, from position {phase.first} to {phase.last}, largest at {phase.extreme} with"
+        f" {estimate(phase.gap)} logits"
     )
 
 
@@ -58,7 +59,7 @@ def _course(source: RunResults) -> Figure:
 
 def _at_holds(source: RunResults) -> Figure:
     holds, values = at_holds(source.once(gap_of_run.parts)["margin"]), source.once(gap_of_run.parts)["margin"]
-    words = " ".join(f"At hold {hold} it is {estimate(one)} logits: {direction(one)}." for hold, one in holds.items())
+    words = " ".join(f"At hold {hold} it is {estimate(gap)} logits: {direction(gap)}." for hold, gap in holds.items())
     return both(
         "gap-holds",
         lambda stacked: gap_at_holds(source.once(gap_of_run.gaps), values, summarise(values, "logits"), stacked),
@@ -87,13 +88,13 @@ def _holds(source: RunResults) -> Table:
     rows = [
         cells(
             Cell(f"hold {hold}" + (" (arrival)" if hold == 0 else ""), kind="lead"),
-            Cell(estimate(one), direction(one)),
+            Cell(estimate(gap), direction(gap)),
             estimate(gaps["contextual_part"][hold]),
             estimate(gaps["fixed_part"][hold]),
             estimate(margins["below"][hold]),
             estimate(margins["above"][hold]),
         )
-        for hold, one in gaps["margin"].items()
+        for hold, gap in gaps["margin"].items()
     ]
     head = ("", "gap", "from the contextual answer", "from the fixed answer", "margin from below", "margin from above")
     notes = (
@@ -112,7 +113,7 @@ def _seeds(source: RunResults) -> Table:
         )
         for seed in values["seed"].values
     ]
-    rows.append(cells(Cell("mean", kind="lead"), *(estimate(one) for one in at_holds(values).values())))
+    rows.append(cells(Cell("mean", kind="lead"), *(estimate(mean) for mean in at_holds(values).values())))
     head = ("", *(f"hold {int(hold)}" for hold in values["hold"].values))
     orders = source.once(gap_of_run.gaps).sizes["order"]
     note = f"In logits; a seed’s value is its mean over {orders} data order{'s' if orders != 1 else ''}."

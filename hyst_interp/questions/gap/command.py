@@ -18,13 +18,13 @@ def relax(run: RunDirectory, format: Format = "table") -> Answer:
       hyst-interp relax runs/paper
     """
     check_format(format)
-    found, _ = finished_run(run, ("trajectory",))
+    directory, _ = finished_run(run, ("trajectory",))
 
     from hyst_interp.analysis.summary import records, summarise
     from hyst_interp.questions.gap.relaxation import gap_curve
     from hyst_interp.storage.results import read_results
 
-    curve = gap_curve(read_results(found.results / "trajectory.nc"))
+    curve = gap_curve(read_results(directory.results / "trajectory.nc"))
     rows = [
         {
             "position": row["position"],

@@ -132,11 +132,11 @@ def _offset(late: xr.DataArray) -> int:
 
 def _name_phases(figure: go.Figure, phases: Sequence[Phase], positions: np.ndarray, offset: int) -> None:
     """A shade over each named stretch, as far as half-way to the next measured point, with its name where it is."""
-    for one in phases:
-        before, after = positions[positions < one.first], positions[positions > one.last]
-        first = (one.first + before[-1]) / 2 if len(before) else one.first
-        last = (one.last + after[0]) / 2 if len(after) else one.last
-        above = SIGNS[one.name] > 0
+    for phase in phases:
+        before, after = positions[positions < phase.first], positions[positions > phase.last]
+        first = (phase.first + before[-1]) / 2 if len(before) else phase.first
+        last = (phase.last + after[0]) / 2 if len(after) else phase.last
+        above = SIGNS[phase.name] > 0
         figure.add_shape(
             type="rect",
             xref="x2",
@@ -150,7 +150,7 @@ def _name_phases(figure: go.Figure, phases: Sequence[Phase], positions: np.ndarr
             layer="below",
         )
         figure.add_annotation(
-            text=f"<b>{one.name}</b>",
+            text=f"<b>{phase.name}</b>",
             x=(first + last) / 2 - offset,
             y=0.2 if above else 0.11,
             xref="x2",

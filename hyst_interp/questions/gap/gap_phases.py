@@ -47,17 +47,17 @@ def phases(curve: xr.DataArray, margin: float) -> list[Phase]:
     mean = late.mean("seed").values
     sign = np.sign(mean)
     cuts = [0, *(np.flatnonzero(sign[1:] != sign[:-1]) + 1), len(mean)]
-    found: list[Phase] = []
+    named: list[Phase] = []
     for first, end in pairwise(cuts):
         stretch = slice(int(first), int(end))
-        name = _name(float(sign[first]), [one.name for one in found])
+        name = _name(float(sign[first]), [phase.name for phase in named])
         if name is None or np.abs(mean[stretch]).max() <= margin:
             continue
         top = int(first) + int(np.abs(mean[stretch]).argmax())
         at = [int(late["position"].values[i]) for i in (first, end - 1, top)]
         number = estimate_of(late.isel(position=top), "logits")
-        found.append(Phase(name, at[0], at[1], at[2], number))
-    return found
+        named.append(Phase(name, at[0], at[1], at[2], number))
+    return named
 
 
 def _name(sign: float, before: list[str]) -> str | None:

@@ -29,8 +29,8 @@ def gap_at_holds(gaps: xr.DataArray, seeds: xr.DataArray, band: xr.Dataset, stac
     )
     for index, hold in enumerate(holds):
         first = index == 0
-        one, means, mean = gaps.sel(hold=hold), seeds.sel(hold=hold), band.sel(hold=hold)
-        dots = one.transpose("seed", "order").values
+        orders, means, mean = gaps.sel(hold=hold), seeds.sel(hold=hold), band.sel(hold=hold)
+        dots = orders.transpose("seed", "order").values
         figure.add_trace(
             go.Scatter(
                 x=np.repeat(index + lanes, dots.shape[1]),
@@ -39,7 +39,7 @@ def gap_at_holds(gaps: xr.DataArray, seeds: xr.DataArray, band: xr.Dataset, stac
                 marker={"size": 6, "color": rgba(DIFFERENCE, 0.4), "line": {"width": 0}},
                 name="one data order",
                 showlegend=first,
-                text=[f"seed {s}, order {o}" for s in one["seed"].values for o in one["order"].values],
+                text=[f"seed {s}, order {o}" for s in orders["seed"].values for o in orders["order"].values],
                 hovertemplate=f"%{{text}}: %{{y:+.3f}}<extra>hold {hold}</extra>",
             )
         )

@@ -21,7 +21,7 @@ def margin_course(margins: xr.DataArray, band: xr.Dataset, arrival: int, stacked
     figure = themed("Margins over updates since the fork, beside the best margin", height=380)
     position = margins["position"].values
     for branch in (str(branch) for branch in margins["branch"].values):
-        colour, one = COLOURS[branch], band.sel(branch=branch)
+        colour, mean = COLOURS[branch], band.sel(branch=branch)
         figure.add_trace(
             go.Scatter(
                 x=position,
@@ -32,7 +32,7 @@ def margin_course(margins: xr.DataArray, band: xr.Dataset, arrival: int, stacked
                 hovertemplate="position %{x}: %{y:+.2f}<extra>best margin</extra>",
             )
         )
-        figure.add_traces(band_traces(position, one["low"].values, one["high"].values, colour))
+        figure.add_traces(band_traces(position, mean["low"].values, mean["high"].values, colour))
         for seed in margins["seed"].values:
             figure.add_trace(
                 go.Scatter(
@@ -48,7 +48,7 @@ def margin_course(margins: xr.DataArray, band: xr.Dataset, arrival: int, stacked
         figure.add_trace(
             go.Scatter(
                 x=position,
-                y=one["estimate"].values,
+                y=mean["estimate"].values,
                 mode="lines",
                 line={"color": colour, "width": 2.5},
                 name=f"mean, {NAMES[branch]}",

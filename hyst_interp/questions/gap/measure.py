@@ -28,8 +28,8 @@ def behaviour(model: Hooked, trials: Trials) -> dict[str, np.ndarray]:
 
 def pair_behaviour(pair: PairData) -> xr.Dataset:
     """Behaviour of both histories: dims (branch, trial), with the queried key and the strata as coordinates."""
-    found = [behaviour(model, pair.trials) for model in (pair.below, pair.above)]
-    values = {name: np.stack([one[name] for one in found]) for name in QUANTITIES}
+    sides = [behaviour(model, pair.trials) for model in (pair.below, pair.above)]
+    values = {name: np.stack([side[name] for side in sides]) for name in QUANTITIES}
     return dataset(values, ("branch", "trial"), {"branch": list(BRANCHES), **trial_coords(pair.trials)})
 
 

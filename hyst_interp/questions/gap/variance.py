@@ -86,8 +86,9 @@ def deviation_of(values: np.ndarray) -> float | None:
     """Standard deviation between seeds; None where fewer than two, or no scatter, leave power without a meaning."""
     if len(values) < 2:
         return None
-    found = float(np.std(values, ddof=1))
-    return found if found > 1e-12 * max(float(np.abs(values).max()), 1e-300) and math.isfinite(found) else None
+    deviation = float(np.std(values, ddof=1))
+    rounding = 1e-12 * max(float(np.abs(values).max()), 1e-300)
+    return deviation if deviation > rounding and math.isfinite(deviation) else None
 
 
 def families(attenuation: xr.Dataset, references: tuple[str, ...] = ("own-mean", "donor")) -> list[Family]:
@@ -96,17 +97,17 @@ def families(attenuation: xr.Dataset, references: tuple[str, ...] = ("own-mean",
     if not 2 <= moved.sizes["seed"] <= MOST_SEEDS:
         return []
     names = [str(name) for name in moved["components"].values]
-    found = []
+    tested = []
     for reference in references:
         rows = [
             i
-            for i, (name, one) in enumerate(zip(names, moved["reference"].values, strict=True))
-            if one == reference and name not in ("heads", "mlps", "all") and "+" not in name
+            for i, (name, of_row) in enumerate(zip(names, moved["reference"].values, strict=True))
+            if of_row == reference and name not in ("heads", "mlps", "all") and "+" not in name
         ]
         if rows:
             tests = max_t(moved.isel(row=rows).values)
-            found.append(Family(reference, tuple(names[i] for i in rows), tests))
-    return found
+            tested.append(Family(reference, tuple(names[i] for i in rows), tests))
+    return tested
 
 
 def _spread(values: xr.DataArray, hold: int) -> Spread:

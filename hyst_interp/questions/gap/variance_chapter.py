@@ -14,50 +14,50 @@ NOUNS = {"seeds": "training seeds", "orders": "data orders", "trials": "trials"}
 
 def chapter(source: RunResults) -> Chapter:
     """Always there; what a design of one seed, order, or trial cannot tell is said to be unknown."""
-    found = spreads(source.results["behaviour"])
-    tables = {"purchases": _purchases(found), "power": _power(found, source)}
+    scatter = spreads(source.results["behaviour"])
+    tables = {"purchases": _purchases(scatter), "power": _power(scatter, source)}
     arrival = source.results.get("attenuation-hold-000")
     tested = families(arrival) if arrival is not None else []
     if tested:
         tables["family"] = _family(source, tested)
-    words = {"advice": _advice(found[0]), "known": found[0].components is not None}
+    words = {"advice": _advice(scatter[0]), "known": scatter[0].components is not None}
     return Chapter("spread", "What scatter there is, and what to buy", "Scatter", tables, [], words)
 
 
-def _advice(one: Spread) -> str:
-    if one.components is None:
+def _advice(spread: Spread) -> str:
+    if spread.components is None:
         return "Components of the scatter need at least two seeds, two data orders, and two trials; this run has fewer."
-    errors = one.components.purchases()
-    if one.buy is None:
+    errors = spread.components.purchases()
+    if spread.buy is None:
         return "Nothing scatters on arrival, so there is nothing to buy."
     halves = {name: number(errors[name], 4, False) for name in ("trials", "orders", "seeds")}
     return (
         f"On arrival the standard error of the mean gap is {number(errors['as it is'], 4, False)} logits. Twice the"
         f" trials would make it {halves['trials']}, twice the data orders {halves['orders']}, twice the seeds"
         f" {halves['seeds']}. The cheapest purchase that brings at least half of what seeds bring:"
-        f" {NOUNS[one.buy]}."
+        f" {NOUNS[spread.buy]}."
     )
 
 
-def _purchases(found: list[Spread]) -> Table:
+def _purchases(scatter: list[Spread]) -> Table:
     rows = []
-    for one in found:
-        lead = Cell(f"hold {one.hold}" + (" (arrival)" if one.hold == 0 else ""), kind="lead")
-        if one.components is None:
+    for spread in scatter:
+        lead = Cell(f"hold {spread.hold}" + (" (arrival)" if spread.hold == 0 else ""), kind="lead")
+        if spread.components is None:
             rows.append([lead, *cells(*["–"] * 9)])
             continue
-        parts, errors = one.components, one.components.purchases()
+        parts, errors = spread.components, spread.components.purchases()
         rows.append(
             [
                 lead,
                 *(_deviation(value) for value in (parts.seed, parts.order, parts.trial, parts.rest)),
                 *(Cell(number(errors[name], 4, False)) for name in ("as it is", "seeds", "orders", "trials")),
-                Cell(NOUNS[one.buy] if one.buy else "–"),
+                Cell(NOUNS[spread.buy] if spread.buy else "–"),
             ]
         )
     head = ("", "between seeds", "between orders", "between trials", "rest", "standard error")
     head = (*head, "with twice the seeds", "twice the orders", "twice the trials", "buy")
-    first = found[0].components
+    first = scatter[0].components
     design = "" if first is None else f" Design: {first.n_seeds} seeds × {first.n_orders} orders × {first.n_trials}"
     design += " trials; orders and trials are crossed within a seed." if first else ""
     notes = (
@@ -75,16 +75,18 @@ def _deviation(value: float) -> Cell:
     return Cell(number(math.sqrt(value), 3, False)) if value > 0 else Cell("none seen", kind="faint")
 
 
-def _power(found: list[Spread], source: RunResults) -> Table:
+def _power(scatter: list[Spread], source: RunResults) -> Table:
     n = len(source.study.seeds)
     rows = []
-    for one in found:
+    for at_hold in scatter:
         seen = [
-            Cell(f"{one.power[size]:.0%}".replace("%", " %"), _needed(one.seeds_for[size])) if one.power else Cell("–")
+            Cell(f"{at_hold.power[size]:.0%}".replace("%", " %"), _needed(at_hold.seeds_for[size]))
+            if at_hold.power
+            else Cell("–")
             for size in SIZES
         ]
-        spread = number(one.deviation, 3, False), number(one.detectable, 3, False)
-        rows.append([Cell(f"hold {one.hold}", kind="lead"), *cells(*spread), *seen])
+        spread = number(at_hold.deviation, 3, False), number(at_hold.detectable, 3, False)
+        rows.append([Cell(f"hold {at_hold.hold}", kind="lead"), *cells(*spread), *seen])
     head = ("", "deviation of seeds", "smallest gap seen", *(f"a gap of {size:g}" for size in SIZES))
     note = (
         f"Power of {n} seed{'s' if n != 1 else ''} to see a gap of a stated size, in logits: two-sided t test at 5 %,"
@@ -101,21 +103,21 @@ def _needed(n: int | None) -> str:
 def _family(source: RunResults, tested: list[Family]) -> Table:
     table = summarise(logits_moved(source.results["attenuation-hold-000"])["moved"], "logits")
     moved = {(row["components"], row["reference"]): row["estimate"] for row in records(table)}
-    names = list(dict.fromkeys(name for one in tested for name in one.components))
+    names = list(dict.fromkeys(name for family in tested for name in family.components))
     rows = []
     for name in names:
         row = [Cell(name, kind="lead")]
-        for one in tested:
-            if name not in one.components:
+        for family in tested:
+            if name not in family.components:
                 row += cells("–", "–", "–")
                 continue
-            index = one.components.index(name)
-            t, p = float(one.tests.t[index]), float(one.tests.p[index])
-            row += cells(estimate(moved[name, one.reference]), number(t, 1) if math.isfinite(t) else "∞", f"{p:.4f}")
+            index = family.components.index(name)
+            t, p = float(family.tests.t[index]), float(family.tests.p[index])
+            row += cells(estimate(moved[name, family.reference]), number(t, 1) if math.isfinite(t) else "∞", f"{p:.4f}")
         rows.append(row)
     head = [""]
-    for one in tested:
-        head += [f"{one.reference}: logits moved", "t", "adjusted p"]
+    for family in tested:
+        head += [f"{family.reference}: logits moved", "t", "adjusted p"]
     tests = tested[0].tests
     word = (
         f" With {tests.n} seeds no adjusted p can fall below {tests.smallest:.4g}, so nothing can be rejected at 5 %,"

@@ -13,7 +13,7 @@ not, is information too. With o the other history, host h writes
 All are in the frame of the residual stream (a head's W_O goes with what it writes), but the own mean, which is put in
 before W_O. Members of a joint set are held at what they wrote in the undisturbed runs, as donors are, so that the parts
 of a joint set add up component by component. The receiving network's later weights read what they were not trained
-with; the distances say how much that matters. `information_rows` makes shares, remainders, and verdicts of all this.
+with; the distances say how much that matters. `summary` makes shares, remainders, and verdicts of all this.
 """
 
 from collections.abc import Mapping

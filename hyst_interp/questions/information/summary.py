@@ -43,18 +43,18 @@ MASS_KEPT, DIVERGENCE, TOLERANCE = 0.9, 0.1, 0.1
 QUANTITIES = ("whole", "mean", "information", "remainder")
 
 
-def information_parts(found: xr.Dataset) -> xr.Dataset:
+def information_parts(measured: xr.Dataset) -> xr.Dataset:
     """Mean and input-dependent part of every component by every estimator, trials and further dims (seed, order) kept.
 
     Returns:
         In logits, float64: `gap`; `moved` (replacement, components), `interaction` (replacement, components), half the
         difference of the two directions, NaN for means; `mean`, `information`, `remainder` (estimator, components).
     """
-    values = exchanged(found)
-    is_part = found["replacement"].isin(PARTS)
+    values = exchanged(measured)
+    is_part = measured["replacement"].isin(PARTS)
     moved = xr.where(is_part, values["moved"], values["into_below"] + values["into_above"])
     interaction = values["interaction"].where(is_part)
-    names = [name for name, used in ESTIMATORS.items() if set(used) <= set(found["replacement"].values)]
+    names = [name for name, used in ESTIMATORS.items() if set(used) <= set(measured["replacement"].values)]
     split = [
         _split(name, {str(r): moved.sel(replacement=r, drop=True) for r in moved["replacement"].values})
         for name in names
@@ -63,7 +63,7 @@ def information_parts(found: xr.Dataset) -> xr.Dataset:
     parts = parts.assign(remainder=moved.sel(replacement="whole", drop=True) - parts["mean"] - parts["information"])
     parts = parts.assign(gap=values["gap"], moved=moved, interaction=interaction)
     parts = parts.transpose("estimator", "replacement", "components", ...)
-    return parts.map(lambda one: one.assign_attrs(units="logits"))
+    return parts.map(lambda part: part.assign_attrs(units="logits"))
 
 
 def _split(estimator: str, moved: dict[str, xr.DataArray]) -> xr.Dataset:

@@ -89,11 +89,12 @@ def shapley(
         data = facts("shapley", pair, manifests)
         accounts = {name: methods.shapley(pair, name, components) for name in games}
     data["games"] = [_game(name, rows) for name, rows in accounts.items()]
-    for one in data["games"]:
-        if one["permutations"] is not None:
-            note(f"{one['game']}: too many players for all coalitions; {one['permutations']} orders were sampled.")
+    for played in data["games"]:
+        if played["permutations"] is not None:
+            orders = played["permutations"]
+            note(f"{played['game']}: too many players for all coalitions; {orders} orders were sampled.")
     draw(accounts[games[0]], file, data)
-    flat = [{"game": one["game"], **row} for one in data["games"] for row in (*one["rows"], *one["pairs"])]
+    flat = [{"game": played["game"], **row} for played in data["games"] for row in (*played["rows"], *played["pairs"])]
     p0 = manifests[0].setup.p0
     return Answer(data, flat, lambda colour: _table(data, p0, colour), format)
 
@@ -101,11 +102,11 @@ def shapley(
 def _refuse_joined(components: str, manifest: "Manifest") -> None:
     """UserError for a set of several components: a player is one."""
     model = manifest.setup.model
-    for one in parse_sets(components, model.n_layers, model.n_heads, model.d_mlp > 0):
-        if "+" in one.name:
+    for players in parse_sets(components, model.n_layers, model.n_heads, model.d_mlp > 0):
+        if "+" in players.name:
             raise UserError(
-                f"'{one.name}' is one set, but players of a Shapley value are single components; write"
-                f" {one.name.replace('+', ',')}."
+                f"'{players.name}' is one set, but players of a Shapley value are single components; write"
+                f" {players.name.replace('+', ',')}."
             )
 
 
@@ -133,8 +134,8 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     from hyst_interp.questions.gap.headline import headline
 
     lines = headline(data, p0)
-    for one in data["games"]:
-        lines += [*_account(one, colour), ""]
+    for played in data["games"]:
+        lines += [*_account(played, colour), ""]
     foot = [
         "Shapley value: what a player adds when it joins, averaged over all orders. alone: when it is first;"
         " last: when all others have. Where last goes further towards the gap, a player works together with others;"
@@ -144,13 +145,13 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     return "\n".join([*lines, *(paragraph(line, hang="  ") for line in foot), *written(data)])
 
 
-def _account(one: dict[str, Any], colour: bool) -> list[str]:
+def _account(played: dict[str, Any], colour: bool) -> list[str]:
     from hyst_interp.cli.tables import estimate_text, layout, number, paragraph
 
     how = (
-        f"{one['coalitions']:,} coalitions, exact"
-        if one["permutations"] is None
-        else f"{one['permutations']} orders, sampled"
+        f"{played['coalitions']:,} coalitions, exact"
+        if played["permutations"] is None
+        else f"{played['permutations']} orders, sampled"
     )
     body = [
         [
@@ -160,21 +161,21 @@ def _account(one: dict[str, Any], colour: bool) -> list[str]:
             number(row["first"]["estimate"]),
             number(row["last"]["estimate"]),
         ]
-        for row in one["rows"]
+        for row in played["rows"]
     ]
     head = ["player", "Shapley value", "share of the gap", "alone", "last"]
     lines = [
-        paragraph(f"{one['game']}: {EXPLAINED[one['game']]} ({how})"),
+        paragraph(f"{played['game']}: {EXPLAINED[played['game']]} ({how})"),
         layout(head, body, "lllrr", colour),
     ]
-    rest = one["rows"][-1]["rest"]
+    rest = played["rows"][-1]["rest"]
     lines.append(paragraph(f"gap − sum: {_rest(rest)}"))
-    if one["pairs"]:
-        largest = sorted(one["pairs"], key=lambda pair: -abs(pair["interaction"]["estimate"]))[:TOP]
+    if played["pairs"]:
+        largest = sorted(played["pairs"], key=lambda pair: -abs(pair["interaction"]["estimate"]))[:TOP]
         body = [[f"{pair['player_a']} × {pair['player_b']}", estimate_text(pair["interaction"])] for pair in largest]
         lines += ["", layout(["largest interactions", "logits"], body, "ll", colour)]
-    if one["answer_mass"]:
-        lowest = min(mass["estimate"] for mass in one["answer_mass"])
+    if played["answer_mass"]:
+        lowest = min(mass["estimate"] for mass in played["answer_mass"])
         far = ": where it is low, networks are far from where they were trained" if lowest < LOW_MASS else ""
         lines.append(paragraph(f"answer mass, mean over coalitions of a size: at least {lowest:.2f}{far}."))
     return lines

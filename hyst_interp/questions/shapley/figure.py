@@ -112,7 +112,7 @@ def _draw_players(figure: go.Figure, rows: xr.Dataset, towards: float, within: t
             y.extend([middles[index], middles[index], None])
         line = {"color": rgba(colour, 0.55), "width": 4}
         figure.add_trace(go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False, name="span"))
-    colours = [TOGETHER if one else INSTEAD for one in needs]
+    colours = [TOGETHER if together else INSTEAD for together in needs]
     for name, words, fill in (("last", "last to join", colours), ("first", "alone, first to join", PAPER)):
         figure.add_trace(
             go.Scatter(

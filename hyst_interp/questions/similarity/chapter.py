@@ -33,30 +33,30 @@ def chapter(source: RunResults) -> Chapter | None:
 
 
 def _plane(source: RunResults) -> Figure:
-    found = [
+    sites = [
         source.once(similarity_of_run.engagements)[key]
         for key in PLANE
         if key in source.once(similarity_of_run.engagements)
     ]
-    engaged = [one.gain for one in found]
-    unseen = [one.detectable for one in found]
-    points = [one.points for one in found]
-    read = "; ".join(f"{SITES[one.site]} {estimate(one.gain)}" for one in found)
-    known = "; ".join(f"{SITES[one.site]} ±{number(one.detectable, 3, False)}" for one in found if one.detectable)
+    engaged = [site.gain for site in sites]
+    unseen = [site.detectable for site in sites]
+    points = [site.points for site in sites]
+    read = "; ".join(f"{SITES[site.site]} {estimate(site.gain)}" for site in sites)
+    known = "; ".join(f"{SITES[site.site]} ±{number(site.detectable, 3, False)}" for site in sites if site.detectable)
     blind = f" So many seeds see, with power 80 %, a gain off 1 by at least: {known} (shaded)." if known else ""
     return both(
         "engagement",
         lambda stacked: circuit_and_gain(points, engaged, unseen, stacked),
         "Upwards, how alike two raw maps are (which cells matter); across, the slope of one on the other (how much)."
         " Diamonds: from above on from below, one a seed. A circuit that is the same and only engaged otherwise lies"
-        f" as high as its siblings and off gain 1. Gain: {read}; intervals: {method(found[0].gain)}.{blind}",
+        f" as high as its siblings and off gain 1. Gain: {read}; intervals: {method(sites[0].gain)}.{blind}",
     )
 
 
 def _dots(source: RunResults) -> Figure:
     unlike = [
-        one.unlikeness().assign_attrs(axis=axis)
-        for (_, axis), one in source.once(similarity_of_run.comparisons).items()
+        alike.unlikeness().assign_attrs(axis=axis)
+        for (_, axis), alike in source.once(similarity_of_run.comparisons).items()
     ]
     return both(
         "similarity",
@@ -69,16 +69,16 @@ def _dots(source: RunResults) -> Figure:
 
 def _similarity(source: RunResults) -> Table:
     rows = []
-    for (site, axis), one in source.once(similarity_of_run.comparisons).items():
-        few = " (few cells: no verdict by itself)" if one.few else ""
-        between, ceiling = (estimate(one.distance(kind)) for kind in ("histories", "ceiling"))
+    for (site, axis), alike in source.once(similarity_of_run.comparisons).items():
+        few = " (few cells: no verdict by itself)" if alike.few else ""
+        between, ceiling = (estimate(alike.distance(kind)) for kind in ("histories", "ceiling"))
         apart = source.once(similarity_of_run.engagements)[site, axis].siblings_apart
         rows.append(
             cells(
-                Cell(f"{SITES[site]}, by {axis}", f"{one.cells} free cells{few}", "lead"),
-                Cell(estimate(one.correlation("histories")), f"Spearman {_spearman(one)}"),
-                estimate(one.correlation("ceiling")),
-                _floor(one),
+                Cell(f"{SITES[site]}, by {axis}", f"{alike.cells} free cells{few}", "lead"),
+                Cell(estimate(alike.correlation("histories")), f"Spearman {_spearman(alike)}"),
+                estimate(alike.correlation("ceiling")),
+                _floor(alike),
                 Cell(estimate(apart), reason(apart)) if apart.estimate is None else Cell(estimate(apart)),
                 Cell(between, f"siblings {ceiling}"),
             )
@@ -95,21 +95,21 @@ def _similarity(source: RunResults) -> Table:
     return Table("Similarity of maps", head, rows, (text,))
 
 
-def _spearman(one: Likeness) -> str:
-    return correlation(one.correlation("histories", "spearman").estimate)
+def _spearman(alike: Likeness) -> str:
+    return correlation(alike.correlation("histories", "spearman").estimate)
 
 
-def _floor(one: Likeness) -> Cell:
+def _floor(alike: Likeness) -> Cell:
     """The floor's mean, and the range over pairs of seeds instead of an interval."""
-    mean = one.correlation("floor")
-    known = [s.pearson for by_seed in one.found["floor"].values() for s in by_seed if s.pearson is not None]
+    mean = alike.correlation("floor")
+    known = [s.pearson for by_seed in alike.found["floor"].values() for s in by_seed if s.pearson is not None]
     if mean.estimate is None or not known:
         return Cell("undefined", reason(mean))
     return Cell(correlation(mean.estimate), f"pairs from {correlation(min(known))} to {correlation(max(known))}")
 
 
 def _dominant(source: RunResults) -> Table:
-    found = {seed: dominant(source.results["patching-result"], seed) for seed in source.study.seeds}
+    heads = {seed: dominant(source.results["patching-result"], seed) for seed in source.study.seeds}
     rows = [
         cells(
             Cell(f"seed {seed}", kind="lead"),
@@ -118,7 +118,7 @@ def _dominant(source: RunResults) -> Table:
             number(head.same_probability, 2, signed=False),
             "tie" if head.tie else "stable",
         )
-        for seed, head in found.items()
+        for seed, head in heads.items()
     ]
     note = (
         "The head with the largest summed effect over its free cells and both twins. The probability is that both"
@@ -130,28 +130,24 @@ def _dominant(source: RunResults) -> Table:
 
 def _gain(source: RunResults) -> Table:
     seeds = source.study.seeds
-    found = {
-        key[0]: {s: gains(one, s) for s in seeds}
-        for key, one in source.once(patching_of_run.effects).items()
+    slopes = {
+        key[0]: {s: gains(effect, s) for s in seeds}
+        for key, effect in source.once(patching_of_run.effects).items()
         if key[1] == "role"
     }
-    found = found or {
-        key[0]: {s: gains(one, s) for s in seeds} for key, one in source.once(patching_of_run.effects).items()
+    slopes = slopes or {
+        key[0]: {s: gains(effect, s) for s in seeds} for key, effect in source.once(patching_of_run.effects).items()
     }
-    lines = [(site, twin, "slope") for site, by_seed in found.items() for twin in by_seed[seeds[0]]]
-    first = next(iter(found))
-    lines += [(first, twin, "difference_ratio") for twin in found[first][seeds[0]]]
+    lines = [(site, twin, "slope") for site, by_seed in slopes.items() for twin in by_seed[seeds[0]]]
+    first = next(iter(slopes))
+    lines += [(first, twin, "difference_ratio") for twin in slopes[first][seeds[0]]]
     rows = []
     for site, twin, which in lines:
-        values = [found[site][seed][twin][which] for seed in seeds]
+        values = [slopes[site][seed][twin][which] for seed in seeds]
         whole = f"ratio of (clean − corrupted), {twin} twin"
         name = f"slope, {SITES[site]}, {twin} twin" if which == "slope" else whole
-        known = [value for value in values if value is not None]
-        mean = (
-            estimate(estimate_of(xr.DataArray(known, dims="seed"), "ratio"))
-            if len(known) == len(values)
-            else "undefined"
-        )
+        known = xr.DataArray([value for value in values if value is not None], dims="seed")
+        mean = estimate(estimate_of(known, "ratio")) if len(known) == len(values) else "undefined"
         rows.append(cells(Cell(name, kind="lead"), mean, *(number(value, 3, signed=False) for value in values)))
     head = ("", "mean", *(f"seed {seed}" for seed in seeds))
     note = (

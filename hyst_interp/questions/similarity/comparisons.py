@@ -17,30 +17,30 @@ from hyst_interp.questions.similarity.measure import (
 from hyst_interp.streams import Stream
 
 
-def between(found: xr.Dataset, seed: int) -> Similarity:
+def between(effects: xr.Dataset, seed: int) -> Similarity:
     """From below against from above, one seed."""
-    return similarity(maps(found, seed, "below"), maps(found, seed, "above"))
+    return similarity(maps(effects, seed, "below"), maps(effects, seed, "above"))
 
 
-def siblings(found: xr.Dataset, seed: int) -> list[Similarity]:
+def siblings(effects: xr.Dataset, seed: int) -> list[Similarity]:
     """The ceiling: like branches of one seed on other data."""
-    orders = [int(order) for order in found["order"].values]
+    orders = [int(order) for order in effects["order"].values]
     return [
-        similarity(maps(found, seed, branch, orders[i]), maps(found, seed, branch, orders[j]))
+        similarity(maps(effects, seed, branch, orders[i]), maps(effects, seed, branch, orders[j]))
         for branch in ("below", "above")
         for i, j in sibling_pairs(len(orders))
     ]
 
 
-def other_seeds(found: xr.Dataset, seed: int) -> list[Similarity]:
+def other_seeds(effects: xr.Dataset, seed: int) -> list[Similarity]:
     """The floor: like branches of other seeds, heads matched within layers."""
-    return floor(found)[seed]
+    return floor(effects)[seed]
 
 
-def floor(found: xr.Dataset) -> dict[int, list[Similarity]]:
+def floor(effects: xr.Dataset) -> dict[int, list[Similarity]]:
     """Seed → its floor; every map is averaged once, for there are many pairs of seeds."""
-    seeds = [int(seed) for seed in found["seed"].values]
-    known = {(seed, branch): maps(found, seed, branch) for seed in seeds for branch in ("below", "above")}
+    seeds = [int(seed) for seed in effects["seed"].values]
+    known = {(seed, branch): maps(effects, seed, branch) for seed in seeds for branch in ("below", "above")}
     return {
         seed: [
             matched_similarity(known[seed, branch], known[other, branch])
@@ -52,14 +52,14 @@ def floor(found: xr.Dataset) -> dict[int, list[Similarity]]:
     }
 
 
-def dominant(found: xr.Dataset, seed: int):
+def dominant(effects: xr.Dataset, seed: int):
     """The dominant head of both histories of one seed (see `topology.dominant_head`)."""
     return dominant_head(
-        select(found, seed, "below"), select(found, seed, "above"), Stream("resampling", seed), resamples=200
+        select(effects, seed, "below"), select(effects, seed, "above"), Stream("resampling", seed), resamples=200
     )
 
 
-def gains(found: xr.Dataset, seed: int) -> dict[str, dict[str, float | None]]:
+def gains(effects: xr.Dataset, seed: int) -> dict[str, dict[str, float | None]]:
     """Engagement of one seed, a twin at a time."""
-    sides = zip(select(found, seed, "below"), select(found, seed, "above"), strict=True)
+    sides = zip(select(effects, seed, "below"), select(effects, seed, "above"), strict=True)
     return {below.attrs["twin"]: gain(below, above) for below, above in sides}

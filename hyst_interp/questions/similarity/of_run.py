@@ -8,9 +8,9 @@ from hyst_interp.report.run_results import RunResults
 
 def comparisons(run: RunResults) -> dict[tuple[str, str], Likeness]:
     """(site, axis) → every comparison of its maps."""
-    return {key: likeness(found) for key, found in run.once(effects).items()}
+    return {key: likeness(effect) for key, effect in run.once(effects).items()}
 
 
 def engagements(run: RunResults) -> dict[tuple[str, str], Engagement]:
     """(site, axis) → similarity and gain."""
-    return {key: engagement(found, key[1]) for key, found in run.once(comparisons).items()}
+    return {key: engagement(alike, key[1]) for key, alike in run.once(comparisons).items()}

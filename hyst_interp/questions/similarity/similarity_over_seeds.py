@@ -79,19 +79,19 @@ class Likeness:
         )
 
 
-def likeness(found: xr.Dataset) -> Likeness:
+def likeness(effects: xr.Dataset) -> Likeness:
     """Every comparison of one site's effects (seed, order, branch, twin, …, trial)."""
-    seeds = [int(seed) for seed in found["seed"].values]
+    seeds = [int(seed) for seed in effects["seed"].values]
     comparisons = {
-        "histories": {seed: [between(found, seed)] for seed in seeds},
-        "ceiling": {seed: siblings(found, seed) for seed in seeds},
-        "floor": floor(found),
+        "histories": {seed: [between(effects, seed)] for seed in seeds},
+        "ceiling": {seed: siblings(effects, seed) for seed in seeds},
+        "floor": floor(effects),
     }
-    return Likeness(str(found.attrs["site"]), comparisons)
+    return Likeness(str(effects.attrs["site"]), comparisons)
 
 
 def _mean(comparisons: list[Similarity], which: str) -> float | None:
-    values = [getattr(one, which) for one in comparisons]
+    values = [getattr(comparison, which) for comparison in comparisons]
     if not values or any(value is None for value in values):
         return None
     return fisher_mean(np.array(values)).estimate
