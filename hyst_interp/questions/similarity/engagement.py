@@ -35,13 +35,13 @@ class Engagement:
 def engagement(alike: Likeness, axis: str = "role") -> Engagement:
     """From every comparison of one site to one place in the plane of similarity and gain."""
     seeds = list(alike.found["histories"])
-    longest = max(len(one) for kind in KINDS for one in alike.found[kind].values())
+    longest = max(len(some) for kind in KINDS for some in alike.found[kind].values())
     unlike, slopes = (np.full((len(KINDS), len(seeds), longest), np.nan) for _ in range(2))
     for i, kind in enumerate(KINDS):
         for j, seed in enumerate(seeds):
-            for k, one in enumerate(alike.found[kind][seed]):
-                if one.pearson is not None and one.slope is not None:
-                    unlike[i, j, k], slopes[i, j, k] = max(1 - one.pearson, NEAREST), one.slope
+            for k, comparison in enumerate(alike.found[kind][seed]):
+                if comparison.pearson is not None and comparison.slope is not None:
+                    unlike[i, j, k], slopes[i, j, k] = max(1 - comparison.pearson, NEAREST), comparison.slope
     dims = ("kind", "seed", "comparison")
     points = xr.Dataset({"unlike": (dims, unlike), "gain": (dims, slopes)}, {"kind": list(KINDS), "seed": seeds})
     own = slopes[0, :, 0]
@@ -59,10 +59,10 @@ def engagement(alike: Likeness, axis: str = "role") -> Engagement:
 
 def siblings_apart(alike: Likeness) -> Estimate:
     """Distance of the histories over the median distance of siblings: ratio of means over seeds, Fieller's interval."""
-    seeds = [seed for seed, one in alike.found["ceiling"].items() if one]
+    seeds = [seed for seed, some in alike.found["ceiling"].items() if some]
     unit = "distances of siblings"
     if not seeds:
         return undefined("there are no siblings", unit, 0)
     apart = np.array([alike.found["histories"][seed][0].distance for seed in seeds])
-    yard = np.array([np.median([one.distance for one in alike.found["ceiling"][seed]]) for seed in seeds])
+    yard = np.array([np.median([comparison.distance for comparison in alike.found["ceiling"][seed]]) for seed in seeds])
     return ratio_of_means(apart, yard, unit=unit)

@@ -43,7 +43,7 @@ class Likeness:
 
         The floor has no interval: every pair of seeds stands behind two seeds' values, so these are not independent.
         """
-        values = [fisher for one in self.found[kind].values() if (fisher := _mean(one, which)) is not None]
+        values = [fisher for some in self.found[kind].values() if (fisher := _mean(some, which)) is not None]
         if not values:
             return undefined(f"there is nothing to compare for the {kind}", "correlation", 0)
         mean = fisher_mean(np.array(values))
@@ -55,7 +55,7 @@ class Likeness:
 
     def distance(self, kind: str) -> Estimate:
         """Mean over seeds of each seed's median distance, in logits."""
-        values = [float(np.median([s.distance for s in one])) for one in self.found[kind].values() if one]
+        values = [float(np.median([s.distance for s in some])) for some in self.found[kind].values() if some]
         unit = "distance in logits"
         if not values:
             return undefined("nothing to compare", unit, 0)
@@ -64,13 +64,13 @@ class Likeness:
     def unlikeness(self) -> xr.DataArray:
         """1 − r of every comparison, dims (kind, seed, comparison), NaN where there is none; at least `NEAREST`."""
         seeds = list(self.found["histories"])
-        longest = max(len(one) for kind in KINDS for one in self.found[kind].values())
+        longest = max(len(some) for kind in KINDS for some in self.found[kind].values())
         values = np.full((len(KINDS), len(seeds), longest), np.nan)
         for i, kind in enumerate(KINDS):
             for j, seed in enumerate(seeds):
-                for k, one in enumerate(self.found[kind][seed]):
-                    if one.pearson is not None:
-                        values[i, j, k] = max(1 - one.pearson, NEAREST)
+                for k, comparison in enumerate(self.found[kind][seed]):
+                    if comparison.pearson is not None:
+                        values[i, j, k] = max(1 - comparison.pearson, NEAREST)
         return xr.DataArray(
             values,
             {"kind": list(KINDS), "seed": seeds},
