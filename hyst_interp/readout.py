@@ -6,7 +6,7 @@ other values. Positive means that the network answers from the prompt.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -94,10 +94,11 @@ def strata(fixed_present: Facts, contextual_count: Facts) -> dict[str, Facts]:
         contextual_count: how often the contextual answer does, at least once; of the same shape.
     """
     present, repeated = fixed_present == 1, contextual_count > 1
-    return {
+    masks: dict[str, Any] = {  # of the facts' type, which neither library's annotations tell
         "all": present | ~present,
         "fixed answer in the prompt": present,
         "fixed answer absent": ~present,
         "contextual answer once": ~repeated,
         "contextual answer repeated": repeated,
     }
+    return masks
