@@ -15,6 +15,7 @@ from hyst_interp.analysis.summary import per_seed
 from hyst_interp.questions.gap.measure import gap
 from hyst_interp.questions.gap.relaxation import gap_curve, peak
 from hyst_interp.questions.similarity.comparisons import between, dominant
+from hyst_interp.references import OWN_MEAN
 
 Results = Mapping[str, xr.Dataset]
 """Merged results by file name without its ending (`behaviour`, `trajectory`, `attenuation-hold-000`, …)."""
@@ -44,7 +45,7 @@ def evidence(results: Results) -> Evidence:
     behaviour, trajectory = results["behaviour"], results["trajectory"]
     gaps = per_seed(gap(behaviour))
     moved = logits_moved(results["attenuation-hold-000"])
-    heads = (moved["components"] == "heads") & (moved["reference"] == "own-mean")
+    heads = (moved["components"] == "heads") & (moved["reference"] == OWN_MEAN.name)
     seeds = tuple(int(seed) for seed in behaviour["seed"].values)
     sites = {site: results[f"patching-{site}"] for site in ("resid_pre", "result")}
     return Evidence(

@@ -13,8 +13,6 @@ from hyst_interp.errors import UserError
 
 SITES = ("resid_pre", "result", "mlp_out", "pattern")
 """Sites of activation patching."""
-REFERENCES = ("own-mean", "pooled-mean", "donor", "anchor-mean")
-"""What a component's output can be replaced by."""
 
 _COMPONENT = re.compile(r"L(\d+)(?:H(\d+)|MLP)")
 

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "hyst_interp"
 ORDER = (
     "errors",
     "sites",
+    "references",
     "streams",
     "verdicts",
     "config",
@@ -63,6 +64,7 @@ COLD = (
     "hyst_interp",
     "hyst_interp.errors",
     "hyst_interp.sites",
+    "hyst_interp.references",
     "hyst_interp.streams",
     "hyst_interp.verdicts",
     "hyst_interp.config",

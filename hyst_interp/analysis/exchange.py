@@ -10,6 +10,7 @@ import xarray as xr
 
 from hyst_interp.analysis.summary import summarise
 from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.references import exchanges
 
 
 def below_minus_above(values: xr.DataArray) -> xr.DataArray:
@@ -56,7 +57,7 @@ def logits_moved(found: xr.Dataset) -> xr.Dataset:
     For means, moved = gap − gap_after. For donors, moved is the mean of the two directions; gap_after = gap − moved.
     """
     values = exchanged(found)
-    donor = found["reference"] == "donor"
+    donor = found["reference"].isin(exchanges())
     moved = xr.where(donor, values["moved"], values["into_below"] + values["into_above"])
     directions = {name: values[name].where(donor) for name in ("into_below", "into_above")}
     return xr.Dataset({"gap": values["gap"], "moved": moved, "gap_after": values["gap"] - moved} | directions)

@@ -13,7 +13,8 @@ import typer
 
 from hyst_interp.cli.output import note
 from hyst_interp.errors import UserError
-from hyst_interp.sites import REFERENCES, ComponentSet, parse_sets
+from hyst_interp.references import reference_names
+from hyst_interp.sites import ComponentSet, parse_sets
 
 if TYPE_CHECKING:
     from hyst_interp.config import StudyConfig
@@ -93,7 +94,7 @@ def references(text: str) -> tuple[str, ...]:
     """References separated by commas, each once."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:
-        choice("reference", name, REFERENCES)
+        choice("reference", name, reference_names())
     return names
 
 

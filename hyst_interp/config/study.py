@@ -16,7 +16,8 @@ from hyst_interp.config.setup import SetUp
 from hyst_interp.config.task import TaskConfig
 from hyst_interp.config.training import TrainingConfig
 from hyst_interp.errors import UserError
-from hyst_interp.sites import REFERENCES, parse_sets
+from hyst_interp.references import ANCHOR_MEAN, DONOR, OWN_MEAN, POOLED_MEAN, reference_names
+from hyst_interp.sites import parse_sets
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
 DEVICES = ("cpu", "cuda")
@@ -60,14 +61,16 @@ class AttenuationConfig(Frozen):
     """Trials of the input distribution behind every mean."""
     arrival: dict[str, tuple[str, ...]] = Field(
         default_factory=lambda: {
-            "own-mean": ("each", "heads", "mlps", "all"),
-            "donor": ("each", "heads", "mlps", "all"),
-            "pooled-mean": ("heads", "mlps", "all"),
-            "anchor-mean": ("heads", "mlps", "all"),
+            OWN_MEAN.name: ("each", "heads", "mlps", "all"),
+            DONOR.name: ("each", "heads", "mlps", "all"),
+            POOLED_MEAN.name: ("heads", "mlps", "all"),
+            ANCHOR_MEAN.name: ("heads", "mlps", "all"),
         }
     )
     """Reference → sets, measured on arrival."""
-    holds: dict[str, tuple[str, ...]] = Field(default_factory=lambda: {"own-mean": ("heads",), "donor": ("heads",)})
+    holds: dict[str, tuple[str, ...]] = Field(
+        default_factory=lambda: {OWN_MEAN.name: ("heads",), DONOR.name: ("heads",)}
+    )
     """Reference → sets, measured at every later hold."""
 
 
@@ -155,12 +158,12 @@ class StudyConfig(Frozen):
             )
         if not {"resid_pre", "result"} <= set(self.patching.sites):
             raise ValueError(f"patching.sites are {list(self.patching.sites)}; the claims need resid_pre and result")
-        if "heads" not in self.attenuation.arrival.get("own-mean", ()):
-            raise ValueError("attenuation.arrival has no own-mean of 'heads', which the claims need; add it")
+        if "heads" not in self.attenuation.arrival.get(OWN_MEAN.name, ()):
+            raise ValueError(f"attenuation.arrival has no {OWN_MEAN.name} of 'heads', which the claims need; add it")
         for sets in (self.attenuation.arrival, self.attenuation.holds):
             for reference, names in sets.items():
-                if reference not in REFERENCES:
-                    raise ValueError(f"reference '{reference}' does not exist; use one of {', '.join(REFERENCES)}")
+                if reference not in (known := reference_names()):
+                    raise ValueError(f"reference '{reference}' does not exist; use one of {', '.join(known)}")
                 parse_sets(",".join(names), self.model.n_layers, self.model.n_heads, self.model.d_mlp > 0)
         return self
 

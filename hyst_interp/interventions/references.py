@@ -5,7 +5,7 @@ summed in float64, so the size of the chunks does not matter. What another netwo
 stream (hook_z · W_O for a head), since its W_O goes with it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from hyst_interp.interventions.resumed_forward import Recorded, query_pass
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
 from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import chunks
+from hyst_interp.references import Reference as ReferenceKind
 from hyst_interp.sites import Component, Site, hook_mlp_out, hook_z
 from hyst_interp.tasks.trials import Trials
 
@@ -72,6 +73,17 @@ def _outputs(
     _, acts = capture(model, tokens.to(device_of(model)), sorted({hook_of(c) for c in wanted}))
     part = slice(-1, None) if at_query else slice(None)
     return {c: acts[hook_of(c)][:, part, c.head] if c.is_head else acts[hook_of(c)][:, part] for c in wanted}
+
+
+def built(
+    kind: ReferenceKind,
+    component: Component,
+    branch: str,
+    averages: Mapping[str, Means],
+    written: Mapping[str, Mapping[Component, torch.Tensor]],
+) -> Reference:
+    """What a reference puts into the network of `branch`; arguments as in `references.Reference.build`."""
+    return Reference(*kind.build(component, branch, averages, written))
 
 
 def own_mean(component: Component, own: Means) -> Reference:

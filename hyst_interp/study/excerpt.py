@@ -2,6 +2,7 @@
 
 Weights of the first seeds' anchors and branches on arrival (data order 0); for the first seed also optimizer states,
 later holds, and a second data order as sibling; and the results behind the table: per trial where a row is computed
+from hyst_interp.references import OWN_MEAN
 from trials, averaged over trials elsewhere. `python -m hyst_interp.study.excerpt RUN OUT`.
 """
 
@@ -73,7 +74,7 @@ def _results(run: Run, small: Run) -> None:
         if path.stem == "behaviour":
             found = found.assign({name: _mean(found[name]) for name in found.data_vars if name != "margin"})
         elif path.stem == "attenuation-hold-000":
-            heads = ((found["components"] == "heads") & (found["reference"] == "own-mean")).values
+            heads = ((found["components"] == "heads") & (found["reference"] == OWN_MEAN.name)).values
             write_results(_mean(found), small.results / path.name)
             write_results(found[["margin", "margin_after"]].isel(row=heads), small.results / "attenuation-heads.nc")
             continue

@@ -3,6 +3,7 @@
 from hyst_interp.questions.attenuation import of_run as attenuation_of_run
 from hyst_interp.questions.attenuation.figure import logits_moved_forest
 from hyst_interp.questions.attenuation.of_run import Replaced
+from hyst_interp.references import exchanges
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, method, number, reason
@@ -65,7 +66,7 @@ def _donors(arrival: Replaced) -> Table:
             *(estimate(row[name]) for name in ("into_below", "into_above", "interaction")),
         )
         for row in arrival.rows
-        if row["reference"] == "donor"
+        if row["reference"] in exchanges()
     ]
     head = ("components", "from above into below", "from below into above", "interaction")
     note = "In logits. The headline is the mean of the two directions; the interaction is half their difference."

@@ -23,17 +23,12 @@ from hyst_interp.cli.arguments import (
 from hyst_interp.cli.output import Answer, check_format, note, on_terminal, schema
 from hyst_interp.errors import UserError
 from hyst_interp.questions.gap.headline import headline
+from hyst_interp.references import ANCHOR_MEAN, exchanges, reference_names
+from hyst_interp.references import reference as known_reference
 
 if TYPE_CHECKING:
     from hyst_interp.storage.manifest import Manifest
 
-DEFAULT_REFERENCES = ("own-mean", "pooled-mean", "donor")
-EXPLAINED = {
-    "own-mean": "each network's own mean over 4,096 inputs, as in the paper",
-    "pooled-mean": "the average of both networks' means",
-    "donor": "what the other history writes on the same trial",
-    "anchor-mean": "the mean of the anchor that both histories started from",
-}
 
 
 def attenuate(
@@ -53,8 +48,8 @@ def attenuate(
         typer.Option(
             "--reference",
             metavar="R[,R…]",
-            help="By what: own-mean, pooled-mean, donor, anchor-mean. By default the first three, and anchor-mean where"
-            " the anchor is at hand.",
+            help=f"By what: {', '.join(reference_names())}. By default all that need no anchor, and"
+            f" {ANCHOR_MEAN.name} where the anchor is at hand.",
         ),
     ] = None,
     positions: Annotated[
@@ -67,7 +62,8 @@ def attenuate(
         typer.Option(
             "--anchor",
             metavar="CKPT",
-            help="The common ancestor, for anchor-mean; by default the run's own, where its hash is the recorded one.",
+            help=f"The common ancestor, for {ANCHOR_MEAN.name}; by default the run's own, where its hash is the"
+            " recorded one.",
         ),
     ] = None,
     format: Format = "table",
@@ -92,12 +88,14 @@ def attenuate(
     component_sets(components, manifests[0])
     ancestor = anchor(anchor_path, below, manifests[0])
     if asked is None:
-        asked = (*DEFAULT_REFERENCES, "anchor-mean") if ancestor is not None else DEFAULT_REFERENCES
-    if "anchor-mean" in asked and ancestor is None:
-        raise UserError("reference 'anchor-mean' needs the anchor; pass --anchor with its checkpoint.")
-    if "anchor-mean" not in asked:
+        free = reference_names(anchor=False)  # last come those that need the anchor
+        asked = free if ancestor is None else tuple(dict.fromkeys((*free, *reference_names())))
+    needing = [name for name in asked if known_reference(name).needs_anchor]
+    if needing and ancestor is None:
+        raise UserError(f"reference '{needing[0]}' needs the anchor; pass --anchor with its checkpoint.")
+    if not needing:
         if anchor_path is not None:
-            note("--anchor is not used: anchor-mean is not among the references.")
+            note(f"--anchor is not used: {ANCHOR_MEAN.name} is not among the references.")
         ancestor = None
     return _measure(below, above, manifests, components, asked, positions, trials, seed, ancestor, format)
 
@@ -160,7 +158,7 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     )
     body: list[Any] = []
     for reference in dict.fromkeys(row["reference"] for row in rows):
-        body.append(f"{reference}: {EXPLAINED[reference]}")
+        body.append(f"{reference}: {known_reference(reference).sentence}")
         for row in (row for row in rows if row["reference"] == reference):
             mass = row["answer_mass"]["estimate"]
             after = (row["margin_after_below"]["estimate"] + row["margin_after_above"]["estimate"]) / 2
@@ -189,8 +187,11 @@ def _footer(rows: list[dict[str, Any]], positions: str, paragraph) -> list[str]:
         f"Outputs are replaced {where}. Logits moved = gap − gap after; its share of the gap is not clipped:"
         " it can exceed 1 or be negative."
     ]
-    if any(row["reference"] == "donor" for row in rows):
-        lines.append("donor: the mean of two directions, from above into below and from below into above.")
+    averaged = [name for name in exchanges() if any(row["reference"] == name for row in rows)]
+    if averaged:
+        lines.append(
+            f"{', '.join(averaged)}: the mean of two directions, from above into below and from below into above."
+        )
     lines.append(
         "mass, margin: P(contextual) + P(fixed) and the mean margin after it; a low mass"
         + (f" (! below {LOW_MASS})" if any(row["answer_mass"]["estimate"] < LOW_MASS for row in rows) else "")

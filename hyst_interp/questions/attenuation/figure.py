@@ -10,10 +10,16 @@ import xarray as xr
 from hyst_interp.analysis.summary import cell
 from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, rgba, themed
+from hyst_interp.references import ANCHOR_MEAN, DONOR, OWN_MEAN, POOLED_MEAN
 from hyst_interp.report.wording import estimate
 from hyst_interp.statistics import Estimate
 
-REFERENCES = {"own-mean": "#8C5A00", "donor": "#1B6E53", "pooled-mean": "#7A2F5D", "anchor-mean": "#44546A"}
+REFERENCES = {
+    OWN_MEAN.name: "#8C5A00",
+    DONOR.name: "#1B6E53",
+    POOLED_MEAN.name: "#7A2F5D",
+    ANCHOR_MEAN.name: "#44546A",
+}
 """Colour of a reference."""
 ROW, HEADING, TOP, BOTTOM = 20, 30, 84, 60
 """Heights in pixels."""

@@ -9,7 +9,7 @@ A replacement at the query takes a network away from where it was trained, so ev
 mass P(c) + P(f), and the mean margin, after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -18,16 +18,17 @@ from hyst_interp.analysis.pair_data import PairData
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.cached_run import CachedRun
-from hyst_interp.interventions.edit import Reference
 from hyst_interp.interventions.references import (
     Means,
+    built,
     edits_for,
     means,
-    own_mean,
     query_only,
-    stream_mean,
 )
 from hyst_interp.readout import chunks
+from hyst_interp.references import ANCHOR, exchanges
+from hyst_interp.references import Reference as ReferenceKind
+from hyst_interp.references import reference as known_reference
 from hyst_interp.sites import Component, ComponentSet
 
 Plan = Mapping[str, Sequence[ComponentSet]]
@@ -40,24 +41,28 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     Dims (branch, trial) for `margin`; (row, branch, trial) for `margin_after` and `answer_mass`; the coordinates
     `components` and `reference` name the rows. Raises UserError for anchor means without an anchor.
     """
-    if "anchor-mean" in plan and pair.anchor is None:
-        raise UserError("reference 'anchor-mean' needs the anchor; pass --anchor with its checkpoint.")
+    kinds = {name: known_reference(name) for name in plan}
+    for name, kind in kinds.items():
+        if kind.needs_anchor and pair.anchor is None:
+            raise UserError(f"reference '{name}' needs the anchor; pass --anchor with its checkpoint.")
     rows = [(reference, some) for reference, sets in plan.items() for some in sets]
     members = frozenset(c for _, some in rows for c in some.members)
     models = {"below": pair.below, "above": pair.above}
     where = query_only(pair.trials.tokens.shape[1]) if positions == "query" else None
-    averages = _averages(pair, set(plan), members, at_query=where is not None)
+    averages = _averages(pair, kinds.values(), members, at_query=where is not None)
     shape = (len(rows), len(BRANCHES), len(pair.trials))
     before = np.empty(shape[1:], np.float32)
     margin, mass = np.empty(shape, np.float32), np.empty(shape, np.float32)
     for part in chunks(len(pair.trials)):
         trials = pair.trials.take(part)
         runs = {branch: CachedRun(model, trials) for branch, model in models.items()}
+        written = {}
+        if any(kind.is_exchange for kind in kinds.values()):
+            written = {branch: run.written(members, at_query=where is not None) for branch, run in runs.items()}
         for index, branch in enumerate(BRANCHES):
-            table = _references(branch, averages, members)
-            if "donor" in plan:
-                written = runs[BRANCHES[1 - index]].written(members, at_query=where is not None)
-                table["donor"] = {c: Reference(value, per_trial=True, frame="stream") for c, value in written.items()}
+            table = {
+                name: {c: built(kind, c, branch, averages, written) for c in members} for name, kind in kinds.items()
+            }
             cells = [edits_for(some.members, table[reference], where, strength) for reference, some in rows]
             swept = runs[branch].sweep([[], *cells])  # before and after by the same operations
             before[index, part] = swept["margin"][0]
@@ -90,28 +95,14 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
     )
 
 
-def _averages(pair: PairData, references: set[str], members: frozenset[Component], at_query: bool) -> dict[str, Means]:
+def _averages(
+    pair: PairData, kinds: Iterable[ReferenceKind], members: frozenset[Component], at_query: bool
+) -> dict[str, Means]:
     """The means that the references need, by branch (and `anchor`)."""
-    averages: dict[str, Means] = {}
-    if references & {"own-mean", "pooled-mean"}:
-        averages = {
-            "below": means(pair.below, pair.inputs, members, at_query),
-            "above": means(pair.above, pair.inputs, members, at_query),
-        }
-    if "anchor-mean" in references and pair.anchor is not None:
-        averages["anchor"] = means(pair.anchor, pair.inputs, members, at_query)
-    return averages
-
-
-def _references(
-    branch: str, averages: dict[str, Means], members: frozenset[Component]
-) -> dict[str, dict[Component, Reference]]:
-    """Mean references → component → what is put into the network of `branch`."""
-    table: dict[str, dict[Component, Reference]] = {}
-    if branch in averages:
-        table["own-mean"] = {c: own_mean(c, averages[branch]) for c in members}
-        pooled = (averages["below"], averages["above"])
-        table["pooled-mean"] = {c: stream_mean(c, *pooled) for c in members}
-    if "anchor" in averages:
-        table["anchor-mean"] = {c: stream_mean(c, averages["anchor"]) for c in members}
-    return table
+    wanted = {source for kind in kinds for source in kind.means_of}
+    models = {"below": pair.below, "above": pair.above, ANCHOR: pair.anchor}
+    return {
+        source: means(model, pair.inputs, members, at_query)
+        for source, model in models.items()
+        if source in wanted and model is not None
+    }

@@ -13,7 +13,7 @@ from hyst_interp.analysis.summary import records
 from hyst_interp.errors import refuse_unknown
 from hyst_interp.questions.attenuation import measure
 from hyst_interp.questions.attenuation.summary import replacements
-from hyst_interp.sites import REFERENCES
+from hyst_interp.references import reference_names
 
 REPLACED = (
     Column("reference", "reference"),
@@ -54,9 +54,9 @@ def replaced(
 ) -> xr.Dataset:
     """The arrays behind `attenuation`, per trial: margins and answer mass before and after every replacement."""
     if references is None:
-        references = [name for name in REFERENCES if name != "anchor-mean" or pair.anchor is not None]
+        references = reference_names(anchor=pair.anchor is not None)
     for name in references:
-        refuse_unknown("reference", name, REFERENCES)
+        refuse_unknown("reference", name, reference_names())
     refuse_unknown("positions", positions, ("query", "all"))
     sets = pair.data.sets(components)
     return measure.attenuation(pair.data, {name: sets for name in references}, positions)

@@ -13,12 +13,13 @@ from hyst_interp.questions.attribution.direct_attribution import (
     agreements,
 )
 from hyst_interp.questions.attribution.figure import direct_forest
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, listed, method, number
 from hyst_interp.statistics import undefined
 
-REFERENCES = ("own-mean", "donor")
+REFERENCES = (OWN_MEAN.name, DONOR.name)
 PARTS = {"activation": "what is written", "readout": "how it is read", "scale": "the final scale"}
 
 

@@ -19,6 +19,7 @@ from hyst_interp.analysis.exchange import below_minus_above
 from hyst_interp.analysis.rows import Row
 from hyst_interp.analysis.summary import cell, join, records, replicates, summarise
 from hyst_interp.config.schedule import BRANCHES
+from hyst_interp.references import OWN_MEAN
 from hyst_interp.statistics import Estimate
 
 SUM = "sum"
@@ -105,7 +106,7 @@ def agreements(direct: Account, rows: list[Row], references: tuple[str, ...]) ->
         if not by_reference:
             continue
         moved = {str(reference): row["logits_moved"] for reference, row in by_reference.items()}
-        mass = by_reference["own-mean"]["answer_mass"].estimate if "own-mean" in by_reference else None
+        mass = by_reference[OWN_MEAN.name]["answer_mass"].estimate if OWN_MEAN.name in by_reference else None
         verdict = {reference: compared(term, estimate) for reference, estimate in moved.items()}
         made.append(Agreement(name, term, moved, verdict, mass, _reason(name, list(terms), mass)))
     return made

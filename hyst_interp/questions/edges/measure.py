@@ -29,6 +29,7 @@ from hyst_interp.model.hooked import Hooked, device_of
 from hyst_interp.questions.edges.edge_forward import Change, EdgeRun, Messages, forward, graph_of, record, stream_at
 from hyst_interp.questions.edges.graph import LOGITS, Edge, Graph, Input, graph_with
 from hyst_interp.readout import chunks, read
+from hyst_interp.references import DONOR
 from hyst_interp.tasks.trials import Trials
 
 LOGIT = {"units": "logits"}
@@ -151,7 +152,7 @@ def gap_effects(pair: PairData, edges: Sequence[Edge] | None = None) -> xr.Datas
             "margin_after": (dims, margin, {**LOGIT, "method": f"margin {method}"}),
             "answer_mass": (dims, mass, {"units": "probability", "method": f"P(contextual) + P(fixed) {method}"}),
         },
-        {**edge_coords(wanted), "branch": list(BRANCHES), "reference": ("edge", ["donor"] * len(wanted))},
+        {**edge_coords(wanted), "branch": list(BRANCHES), "reference": ("edge", [DONOR.name] * len(wanted))},
         {"direction": "both", "twin": "the other history"},
     )
 

@@ -14,6 +14,7 @@ import xarray as xr
 from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.summary import estimate_of, per_seed
 from hyst_interp.questions.gap.measure import gap
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.statistics import (
     Estimate,
     MaxT,
@@ -91,7 +92,7 @@ def deviation_of(values: np.ndarray) -> float | None:
     return deviation if deviation > rounding and math.isfinite(deviation) else None
 
 
-def families(attenuation: xr.Dataset, references: tuple[str, ...] = ("own-mean", "donor")) -> list[Family]:
+def families(attenuation: xr.Dataset, references: tuple[str, ...] = (OWN_MEAN.name, DONOR.name)) -> list[Family]:
     """Max-T over the single components of each reference, logits moved a seed; none for a seed alone or above 18."""
     moved = per_seed(logits_moved(attenuation)["moved"]).transpose("seed", "row")
     if not 2 <= moved.sizes["seed"] <= MOST_SEEDS:

@@ -7,6 +7,7 @@ from hyst_interp.analysis.summary import cell, records
 from hyst_interp.questions.information.of_run import information
 from hyst_interp.questions.shapley.of_run import games
 from hyst_interp.questions.shapley.summary import SUM
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.report.answers import UNDETERMINED, Answer
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import listed, number
@@ -31,18 +32,18 @@ def survives(pairs: Iterable[tuple[Estimate, Estimate]]) -> tuple[str, dict[str,
 def answer(source: RunResults) -> Answer | None:
     """None unless both games were played."""
     played = source.once(games)
-    if not {"donor", "own-mean"} <= played.keys():
+    if not {DONOR.name, OWN_MEAN.name} <= played.keys():
         return None
     donor, mean = (
-        {row["player"]: row["shapley"] for row in records(played[game]) if row["player"] != SUM}
-        for game in ("donor", "own-mean")
+        {row["player"]: row["shapley"] for row in records(played[game.name]) if row["player"] != SUM}
+        for game in (DONOR, OWN_MEAN)
     )
     word, counts = survives((donor[player], mean[player]) for player in mean if player in donor)
     tally = listed([f"{count} {name}" for name, count in counts.items() if count])
-    words = f"donor against own-mean game, {sum(counts.values())} players: {tally}"
+    words = f"{DONOR.name} against {OWN_MEAN.name} game, {sum(counts.values())} players: {tally}"
     if (parts := source.once(information)) is not None:
         trusted = int((parts["verdict"] == "trusted").sum())
         words += f"; estimators of mean and information trusted in {trusted} of {parts['verdict'].size} cases"
-    rest = cell(played["own-mean"], player=SUM, quantity="rest")
-    control = f"the own-mean game leaves {number(rest.estimate)} logits of the gap to no player"
+    rest = cell(played[OWN_MEAN.name], player=SUM, quantity="rest")
+    control = f"the {OWN_MEAN.name} game leaves {number(rest.estimate)} logits of the gap to no player"
     return Answer("Does it survive another estimator?", word, words, control, RULE)

@@ -13,6 +13,7 @@ from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, themed
 from hyst_interp.questions.information.summary import DIVERGENCE
+from hyst_interp.references import ANCHOR_MEAN, OWN_MEAN, POOLED_MEAN
 
 PARTS = {
     "whole": ("whole", INK, "diamond"),
@@ -25,10 +26,10 @@ LOOKS = {
     "whole": ("the other’s, whole", INK, "diamond"),
     "mean": ("the other’s mean part", "#946C00", "square"),
     "information": ("the other’s input-dependent part", "#00777A", "circle"),
-    "own-mean": ("own mean", "#A3261F", "triangle-left"),
+    OWN_MEAN.name: ("own mean", "#A3261F", "triangle-left"),
     "other-mean": ("other’s mean", "#C25407", "triangle-right"),
-    "pooled-mean": ("pooled mean", DIFFERENCE, "triangle-up"),
-    "anchor-mean": ("anchor’s mean", "#4D4D4D", "triangle-down"),
+    POOLED_MEAN.name: ("pooled mean", DIFFERENCE, "triangle-up"),
+    ANCHOR_MEAN.name: ("anchor’s mean", "#4D4D4D", "triangle-down"),
 }
 """Replacement → name, colour, symbol."""
 GLYPHS = {

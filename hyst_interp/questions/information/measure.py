@@ -29,20 +29,22 @@ from hyst_interp.interventions.edit import Reference
 from hyst_interp.interventions.observe import READOUT, both
 from hyst_interp.interventions.references import (
     Means,
+    built,
     edits_for,
     means,
-    own_mean,
     query_only,
     stream_mean,
 )
 from hyst_interp.model.hooked import Hooked
 from hyst_interp.questions.information.off_distribution import DISTANCE, DISTANCES, divergence
 from hyst_interp.readout import chunks
+from hyst_interp.references import ANCHOR, ANCHOR_MEAN, OWN_MEAN, POOLED_MEAN
 from hyst_interp.sites import Component
 
 PARTS = ("whole", "mean", "information")
 """What of the other history is moved."""
-MEANS = ("own-mean", "other-mean", "pooled-mean", "anchor-mean")
+OTHER_MEAN = "other-mean"
+MEANS = (OWN_MEAN.name, OTHER_MEAN, POOLED_MEAN.name, ANCHOR_MEAN.name)
 """Means that a component is replaced by."""
 REPLACEMENTS = (*PARTS, *MEANS)
 
@@ -71,9 +73,9 @@ def information(pair: PairData, components: str = "each,heads,mlps,all") -> xr.D
         components = "each,heads"
     sets = pair.sets(components)
     members = frozenset(c for one in sets for c in one.members)
-    networks = {**_models(pair), **({} if pair.anchor is None else {"anchor": pair.anchor})}
+    networks = {**_models(pair), **({} if pair.anchor is None else {ANCHOR: pair.anchor})}
     averages = {name: means(model, pair.inputs, members, at_query=True) for name, model in networks.items()}
-    names = [name for name in REPLACEMENTS if name != "anchor-mean" or pair.anchor is not None]
+    names = [name for name in REPLACEMENTS if name != ANCHOR_MEAN.name or pair.anchor is not None]
     before_shape = (len(BRANCHES), len(pair.trials))
     shape = (len(names), len(sets), *before_shape)
     before = {name: np.empty(before_shape, np.float32) for name in ("margin", "answer_mass", "divergence_between")}
@@ -108,7 +110,8 @@ def replacements(
         averages: branch (and `anchor`) → means.
     """
     other = BRANCHES[1 - BRANCHES.index(branch)]  # type: ignore[arg-type]
-    table: Table = {name: {} for name in REPLACEMENTS if name != "anchor-mean" or "anchor" in averages}
+    table: Table = {name: {} for name in REPLACEMENTS if name != ANCHOR_MEAN.name or ANCHOR in averages}
+    means_alone = [kind for kind in (OWN_MEAN, POOLED_MEAN, ANCHOR_MEAN) if kind.name in table]
     for c, own in written[branch].items():
         donor = written[other][c]
         mean, other_mean = (averages[which].written[c][-1].to(own.device) for which in (branch, other))
@@ -116,11 +119,9 @@ def replacements(
         table["whole"][c] = _donor(donor)
         table["mean"][c] = _donor(own + (other_mean - mean))
         table["information"][c] = _donor(own + ((donor - other_mean) - (own - mean)))
-        table["own-mean"][c] = own_mean(c, averages[branch])
-        table["other-mean"][c] = stream_mean(c, averages[other])
-        table["pooled-mean"][c] = stream_mean(c, averages["below"], averages["above"])
-        if "anchor" in averages:
-            table["anchor-mean"][c] = stream_mean(c, averages["anchor"])
+        table[OTHER_MEAN][c] = stream_mean(c, averages[other])
+        for kind in means_alone:
+            table[kind.name][c] = built(kind, c, branch, averages, written)
     return table
 
 

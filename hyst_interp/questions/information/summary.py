@@ -28,14 +28,15 @@ from hyst_interp.analysis.exchange import exchanged
 from hyst_interp.analysis.rows import Row
 from hyst_interp.analysis.summary import estimate_of, join, records, replicates, shares, summarise
 from hyst_interp.config.schedule import BRANCHES
-from hyst_interp.questions.information.measure import PARTS
+from hyst_interp.questions.information.measure import OTHER_MEAN, PARTS
+from hyst_interp.references import ANCHOR_MEAN, OWN_MEAN, POOLED_MEAN
 from hyst_interp.statistics import Estimate
 
 ESTIMATORS = {
     "parts moved": PARTS,
-    "own and pooled": ("whole", "own-mean", "pooled-mean"),
-    "own and anchor": ("whole", "own-mean", "anchor-mean"),
-    "own and other": ("whole", "own-mean", "other-mean"),
+    "own and pooled": ("whole", OWN_MEAN.name, POOLED_MEAN.name),
+    "own and anchor": ("whole", OWN_MEAN.name, ANCHOR_MEAN.name),
+    "own and other": ("whole", OWN_MEAN.name, OTHER_MEAN),
 }
 """Estimator → replacements that it uses."""
 MASS_KEPT, DIVERGENCE, TOLERANCE = 0.9, 0.1, 0.1
@@ -69,14 +70,14 @@ def information_parts(measured: xr.Dataset) -> xr.Dataset:
 def _split(estimator: str, moved: dict[str, xr.DataArray]) -> xr.Dataset:
     if estimator == "parts moved":
         return xr.Dataset({"mean": moved["mean"], "information": moved["information"]})
-    own = moved["own-mean"]
+    own = moved[OWN_MEAN.name]
     match estimator:
         case "own and pooled":
-            mean = moved["pooled-mean"] - own
+            mean = moved[POOLED_MEAN.name] - own
         case "own and anchor":
-            mean = moved["anchor-mean"] - own
+            mean = moved[ANCHOR_MEAN.name] - own
         case _:
-            mean = (moved["other-mean"] - own) / 2
+            mean = (moved[OTHER_MEAN] - own) / 2
     return xr.Dataset({"mean": mean, "information": own})
 
 

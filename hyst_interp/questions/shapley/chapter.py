@@ -8,6 +8,7 @@ from hyst_interp.questions.shapley.controls import values_against_gap
 from hyst_interp.questions.shapley.figure import shapley_dumbbells
 from hyst_interp.questions.shapley.games import GAMES
 from hyst_interp.questions.shapley.summary import SUM, answer_mass, pair_rows, pairs
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
@@ -15,8 +16,8 @@ from hyst_interp.report.wording import blanks, estimate, listed, method, size
 from hyst_interp.statistics import Estimate
 
 WORTH = {
-    "donor": "the margin of the hybrid whose players in the coalition come from below and all others from above",
-    "own-mean": "what the gap loses when the coalition’s players write their own mean in both networks",
+    DONOR.name: "the margin of the hybrid whose players in the coalition come from below and all others from above",
+    OWN_MEAN.name: "what the gap loses when the coalition’s players write their own mean in both networks",
 }
 PAIRS = 8
 """Pairs in the table."""
@@ -41,10 +42,10 @@ def chapter(source: RunResults) -> Chapter | None:
         "players": first.sizes["player"],
         "coalitions": int(first.attrs.get("coalitions", 2 ** first.sizes["player"])),
         "played": played,
-        "sum": size(values_against_gap(source.results["shapley-donor"])) if "donor" in played else None,
+        "sum": size(values_against_gap(source.results[f"shapley-{DONOR.name}"])) if DONOR.name in played else None,
         "together": _together(rows[played[0]]),
         "mass": {game: [estimate(mass) for mass in _ends(source, game)] for game in played},
-        "rest": rows["own-mean"][-1]["rest"] if "own-mean" in played else None,
+        "rest": rows[OWN_MEAN.name][-1]["rest"] if OWN_MEAN.name in played else None,
     }
     drawn = [_figure(source, game) for game in played]
     return Chapter(

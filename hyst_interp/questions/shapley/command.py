@@ -20,15 +20,16 @@ from hyst_interp.cli.arguments import (
 )
 from hyst_interp.cli.output import Answer, check_format, note, on_terminal
 from hyst_interp.errors import UserError
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.sites import parse_sets
 
 if TYPE_CHECKING:
     from hyst_interp.storage.manifest import Manifest
 
-GAMES = ("donor", "own-mean")
+GAMES = (DONOR.name, OWN_MEAN.name)
 EXPLAINED = {
-    "donor": "players come from below or from above; they add up to the gap",
-    "own-mean": "players write their own mean in both networks",
+    DONOR.name: "players come from below or from above; they add up to the gap",
+    OWN_MEAN.name: "players write their own mean in both networks",
 }
 TOP = 6
 """Pairs that the table shows."""
@@ -50,10 +51,10 @@ def shapley(
         str,
         typer.Option(
             "--game",
-            metavar="donor|own-mean[,…]",
+            metavar=f"{'|'.join(GAMES)}[,…]",
             help="What a coalition does: its players come from the other history, or write their own mean in both.",
         ),
-    ] = "donor,own-mean",
+    ] = ",".join(GAMES),
     trials: NumberOfTrials = 2048,
     seed: Seed = None,
     figure: Figure = None,

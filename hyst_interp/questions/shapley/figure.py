@@ -17,11 +17,12 @@ from hyst_interp.plots.intervals import limits, whiskers
 from hyst_interp.plots.panels import set_panel
 from hyst_interp.plots.theme import DIFFERENCE, EFFECTS, FAINT, GRID, INK, PAPER, QUIET, SMALL, rgba, themed
 from hyst_interp.questions.shapley.summary import SUM
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.statistics import Estimate
 
 TOGETHER, INSTEAD = EFFECTS[-2][1], EFFECTS[1][1]
 """Colour of a last effect that is nearer to the gap's sign than the first, and of one that is farther from it."""
-TITLES = {"donor": "Who carries the gap", "own-mean": "Whose own mean removes the gap"}
+TITLES = {DONOR.name: "Who carries the gap", OWN_MEAN.name: "Whose own mean removes the gap"}
 ROW, TOP, STACKED, BOTTOM, BETWEEN, BAR = 28, 92, 110, 58, 132, 100
 """Heights in pixels: a row; above the players, side by side or stacked; below; between stacked panels; the bar."""
 HEAD, FOOT = 0.7, 1.6
@@ -31,7 +32,7 @@ UP, DOWN = -0.14, 0.22
 
 
 def shapley_dumbbells(
-    players: xr.Dataset, pairs: xr.Dataset | None = None, game: str = "donor", stacked: bool = False
+    players: xr.Dataset, pairs: xr.Dataset | None = None, game: str = DONOR.name, stacked: bool = False
 ) -> go.Figure:
     """Shapley values with intervals, first and last effects, shares of the gap, and the interactions of pairs.
 

@@ -33,6 +33,7 @@ from hyst_interp.interventions.cached_run import CachedRun
 from hyst_interp.interventions.edit import Reference
 from hyst_interp.interventions.references import Means, edits_for, means, own_mean, query_only
 from hyst_interp.readout import chunks
+from hyst_interp.references import DONOR, OWN_MEAN
 from hyst_interp.sites import Component, components
 
 AT_ONCE = 1024
@@ -102,7 +103,10 @@ class DonorGame:
     @property
     def words(self) -> dict[str, str]:
         """Name and method."""
-        return {"game": "donor", "method": "margin of the hybrid whose players in S come from below, others from above"}
+        return {
+            "game": DONOR.name,
+            "method": "margin of the hybrid whose players in S come from below, others from above",
+        }
 
     def measure(self, coalitions: Sequence[Coalition], part: slice) -> Measured:
         """The hybrids' margins; the members of a coalition have to be players."""
@@ -132,7 +136,10 @@ class OwnMeanGame:
     @property
     def words(self) -> dict[str, str]:
         """Name and method."""
-        return {"game": "own-mean", "method": "gap − gap with the players in S replaced by own means in both networks"}
+        return {
+            "game": OWN_MEAN.name,
+            "method": "gap − gap with the players in S replaced by own means in both networks",
+        }
 
     def measure(self, coalitions: Sequence[Coalition], part: slice) -> Measured:
         """Logits of the gap that the coalitions move; the members of a coalition have to be players."""
@@ -276,5 +283,5 @@ def _margins(
     return margin, mass
 
 
-GAMES = {"donor": donor_game, "own-mean": own_mean_game}
+GAMES = {DONOR.name: donor_game, OWN_MEAN.name: own_mean_game}
 """Name → the game of a pair."""

@@ -15,6 +15,7 @@ from hyst_interp.errors import UserError, refuse_unknown
 from hyst_interp.questions.shapley import measure, summary
 from hyst_interp.questions.shapley.games import GAMES, Game
 from hyst_interp.questions.shapley.sampling import sampled_game
+from hyst_interp.references import DONOR
 from hyst_interp.sites import Component
 from hyst_interp.streams import Stream
 
@@ -38,7 +39,7 @@ PLAYERS = (
 PAIRS = (Column("player_a", "one"), Column("player_b", "other"), Column("interaction", "interaction"))
 
 
-def shapley(pair: Histories, game: str = "donor", components: str | None = None) -> Rows:
+def shapley(pair: Histories, game: str = DONOR.name, components: str | None = None) -> Rows:
     """Shapley values of the components: how much of the gap each carries, on average over who moves before it.
 
     Exact over all 2ⁿ coalitions for at most `shapley.MOST_PLAYERS` players; beyond that permutations are sampled,

@@ -4,6 +4,7 @@ import xarray as xr
 
 from hyst_interp.questions.shapley import summary
 from hyst_interp.questions.shapley.games import GAMES
+from hyst_interp.references import DONOR
 from hyst_interp.report.run_results import RunResults
 
 
@@ -15,5 +16,5 @@ def games(run: RunResults) -> dict[str, xr.Dataset]:
 
 def places(run: RunResults) -> xr.Dataset | None:
     """The donor game's table by place, heads of a layer together; None where it was not played."""
-    account = run.results.get("shapley-donor")
+    account = run.results.get(f"shapley-{DONOR.name}")
     return None if account is None else summary.places(account)
