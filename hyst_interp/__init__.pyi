@@ -43,9 +43,9 @@ from hyst_interp.interventions.sweep import run as run
 from hyst_interp.interventions.sweep import sweep as sweep
 from hyst_interp.model.hooked import Hooked as Hooked
 from hyst_interp.questions.attenuation.measure import attenuation as attenuation
-from hyst_interp.questions.crossing.crossing_over_time import mechanism_course as mechanism_course
-from hyst_interp.questions.crossing.layer_swap import prefix_ladder as prefix_ladder
-from hyst_interp.questions.crossing.measure import crossing as crossing
+from hyst_interp.questions.crossing.crossing_over_time import crossing_over_time as crossing_over_time
+from hyst_interp.questions.crossing.layer_swap import layer_swap as layer_swap
+from hyst_interp.questions.crossing.measure import cross_model_patching as cross_model_patching
 from hyst_interp.questions.edges.edge_attribution import attribution as attribution
 from hyst_interp.questions.edges.edge_circuits import circuit as circuit
 from hyst_interp.questions.edges.edge_circuits import faithfulness_curve as faithfulness_curve
@@ -62,7 +62,7 @@ from hyst_interp.questions.shapley.measure import shapley as shapley
 from hyst_interp.questions.shapley.sampling import sampled_shapley as sampled_shapley
 from hyst_interp.questions.similarity.measure import similarity as similarity
 from hyst_interp.questions.transplant.measure import transplant as transplant
-from hyst_interp.questions.weights.measure import weight_moves as weight_moves
+from hyst_interp.questions.weights.measure import weight_patching as weight_patching
 from hyst_interp.sites import Component as Component
 from hyst_interp.sites import Site as Site
 from hyst_interp.sites import component as component

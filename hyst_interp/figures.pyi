@@ -8,11 +8,11 @@ from hyst_interp.questions.attenuation.figure import logits_moved_forest as logi
 from hyst_interp.questions.attribution.figure import direct_forest as direct_forest
 from hyst_interp.questions.calibration.figure import specification_curve as specification_curve
 from hyst_interp.questions.crossing.figure import crossing_map as crossing_map
-from hyst_interp.questions.crossing.figure import ladder_steps as ladder_steps
-from hyst_interp.questions.crossing.over_time_figure import mechanism_course as mechanism_course
+from hyst_interp.questions.crossing.figure import layer_swap_steps as layer_swap_steps
+from hyst_interp.questions.crossing.over_time_figure import over_time_course as over_time_course
 from hyst_interp.questions.edges.attribution_figure import attribution_dots as attribution_dots
 from hyst_interp.questions.edges.faithfulness_figure import faithfulness_curves as faithfulness_curves
-from hyst_interp.questions.edges.figure import route_graph as route_graph
+from hyst_interp.questions.edges.figure import edge_graph as edge_graph
 from hyst_interp.questions.edges.map_figure import edge_map as edge_map
 from hyst_interp.questions.gap.figure import gap_course as gap_course
 from hyst_interp.questions.gap.holds_figure import gap_at_holds as gap_at_holds

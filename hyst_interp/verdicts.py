@@ -62,6 +62,9 @@ class Verdict(StrEnum):
     PERSISTENT = "persistent branch"
     """A run: a gap on one side of 0 on arrival and beyond the margin at the last hold."""
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
     @property
     def transient(self) -> bool:
         """Whether a run's gap has a sign on arrival and is equivalent to 0 at the last hold."""

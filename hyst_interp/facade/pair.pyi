@@ -22,7 +22,7 @@ class Pair(Histories):
     from hyst_interp.questions.shapley.methods import shapley as shapley
     from hyst_interp.questions.information.methods import information as information
     from hyst_interp.questions.crossing.methods import crossing as crossing
-    from hyst_interp.questions.crossing.methods import prefix_ladder as prefix_ladder
+    from hyst_interp.questions.crossing.methods import layer_swap as layer_swap
     from hyst_interp.questions.edges.methods import edge_effects as edge_effects
     from hyst_interp.questions.edges.methods import edges as edges
     from hyst_interp.questions.edges.methods import gap_edges as gap_edges

@@ -1,8 +1,8 @@
 """What a report and a notebook are made from: a finished run's results, and numbers that several chapters share.
 
 A question reads a run by functions of `RunResults` (its `of_run.py`); `once` remembers what such a function returned,
-so that chapters, answers, and the verdict share one computation. Results that a run need not have are simply absent, and
-whoever needs them is left out.
+so that chapters, answers, and the verdict share one computation. Results that a run need not have are simply absent,
+and whoever needs them is left out.
 """
 
 import json

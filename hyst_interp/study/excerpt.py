@@ -2,7 +2,6 @@
 
 Weights of the first seeds' anchors and branches on arrival (data order 0); for the first seed also optimizer states,
 later holds, and a second data order as sibling; and the results behind the table: per trial where a row is computed
-from hyst_interp.references import OWN_MEAN
 from trials, averaged over trials elsewhere. `python -m hyst_interp.study.excerpt RUN OUT`.
 """
 
@@ -15,6 +14,7 @@ from typing import TypeVar
 import xarray as xr
 
 from hyst_interp.errors import UserError
+from hyst_interp.references import OWN_MEAN
 from hyst_interp.storage.atomic import new_directory
 from hyst_interp.storage.manifest import MANIFEST, OPTIMIZER, WEIGHTS, Manifest, file_hash, read_manifest, to_text
 from hyst_interp.storage.results import read_results, write_results

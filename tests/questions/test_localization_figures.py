@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.analysis.replicates import as_arrays, band
-from hyst_interp.analysis.summary import from_estimates, join
+from hyst_interp.analysis.summary import from_estimates, join, summarise
 from hyst_interp.questions.transplant.figure import PANELS, transplant_course
 from hyst_interp.questions.weights.figure import weight_move_dots
 from hyst_interp.statistics import Estimate, student_t, undefined
@@ -25,7 +24,7 @@ def planted_curves() -> xr.DataArray:
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_every_curve_is_the_mean_and_starts_at_no_updates(planted_curves, stacked):
-    spread = band(planted_curves)
+    spread = summarise(planted_curves)
     figure = transplant_course(planted_curves, spread, stacked)
     for index, panel in enumerate(PANELS.values()):
         axis = "x" if index == 0 else f"x{index + 1}"
@@ -42,7 +41,7 @@ def test_every_curve_is_the_mean_and_starts_at_no_updates(planted_curves, stacke
 
 
 def test_seeds_of_the_gap_are_drawn_and_trials_are_not(planted_curves):
-    spread = band(planted_curves)
+    spread = summarise(planted_curves)
     names = {trace.name for trace in transplant_course(planted_curves, spread).data}
     assert {"seed 0", "seed 4", "seed 9"} <= names
     pair = planted_curves.rename(seed="trial")
@@ -51,7 +50,7 @@ def test_seeds_of_the_gap_are_drawn_and_trials_are_not(planted_curves):
 
 def test_ticks_that_would_touch_are_left_out(planted_curves):
     many = planted_curves.isel(update=[0] * 60).assign_coords(update=range(60))
-    figure = transplant_course(many, band(many))
+    figure = transplant_course(many, summarise(many))
     ticks = np.array(figure.layout.xaxis.tickvals)
     assert 3 < len(ticks) < 30
     assert np.diff(ticks).min() > 0.05 * (ticks[-1] - ticks[0])
@@ -59,7 +58,7 @@ def test_ticks_that_would_touch_are_left_out(planted_curves):
 
 def test_one_seed_and_one_moment_in_time_are_drawn(planted_curves):
     one = planted_curves.isel(seed=[0], update=[0])
-    assert np.isfinite(transplant_course(one, band(one)).layout.yaxis.range).all()
+    assert np.isfinite(transplant_course(one, summarise(one)).layout.yaxis.range).all()
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def planted_moves():
         partition=("group", ["group"] * 3 + ["family"] * 3),
         family=("group", ["QK", "MLP in", "sum", "QK", "MLP in", "sum"]),
     )
-    gap = as_arrays([student_t([0.1, 0.12], "logits")], "cell").isel(cell=0)
+    gap = from_estimates([student_t([0.1, 0.12], "logits")], "cell").isel(cell=0)
     return moved, gap
 
 

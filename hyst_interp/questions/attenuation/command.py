@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from hyst_interp.storage.manifest import Manifest
 
 
-
 def attenuate(
     below: Below,
     above: Above,

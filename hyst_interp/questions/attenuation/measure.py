@@ -26,7 +26,7 @@ from hyst_interp.interventions.references import (
     query_only,
 )
 from hyst_interp.readout import chunks
-from hyst_interp.references import ANCHOR, exchanges
+from hyst_interp.references import ANCHOR
 from hyst_interp.references import Reference as ReferenceKind
 from hyst_interp.references import reference as known_reference
 from hyst_interp.sites import Component, ComponentSet

@@ -10,7 +10,6 @@ import xarray as xr
 from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.summary import estimate_of, join, shares, summarise
 from hyst_interp.config.schedule import BRANCHES
-from hyst_interp.references import exchanges
 from hyst_interp.statistics import Estimate
 
 WIDENED = 2**18

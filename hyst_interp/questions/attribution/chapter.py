@@ -18,6 +18,7 @@ from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import estimate, listed, method, number
 from hyst_interp.statistics import undefined
+from hyst_interp.verdicts import Verdict
 
 REFERENCES = (OWN_MEAN.name, DONOR.name)
 PARTS = {"activation": "what is written", "readout": "how it is read", "scale": "the final scale"}
@@ -123,7 +124,7 @@ def _tally(compared: list[Agreement]) -> str:
     for reference in REFERENCES:
         verdicts = [row.verdict[reference] for row in compared if reference in row.verdict]
         if verdicts:
-            kinds = ("agree", "same sign", "opposite signs", "undetermined")
+            kinds = (Verdict.AGREE, Verdict.SAME_SIGN, Verdict.OPPOSITE_SIGNS, Verdict.UNDETERMINED)
             counts = [f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts]
             parts.append(f"Of {len(verdicts)} components against {reference}: {listed(counts)}.")
     return " ".join(parts)

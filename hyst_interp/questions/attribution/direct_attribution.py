@@ -21,6 +21,7 @@ from hyst_interp.analysis.summary import cell, join, records, replicates, summar
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.references import OWN_MEAN
 from hyst_interp.statistics import Estimate
+from hyst_interp.verdicts import Verdict
 
 SUM = "sum"
 """Name of the last term, and of all parts together."""
@@ -64,7 +65,7 @@ class Agreement:
     direct: Estimate
     moved: dict[str, Estimate]
     """Reference → logits moved."""
-    verdict: dict[str, str]
+    verdict: dict[str, Verdict]
     """Reference → `agree`, `same sign`, `opposite signs`, or `undetermined`."""
     mass: float | None
     """Answer mass after the replacement by own means, mean over seeds."""

@@ -12,11 +12,11 @@ from hyst_interp.questions.crossing.measure import KINDS
 from hyst_interp.questions.crossing.over_time_figure import over_time_course
 from hyst_interp.questions.crossing.over_time_summary import TOGETHER, over_time_table
 from hyst_interp.questions.crossing.summary import crossing_table, layer_swap_table
-from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, size
 from hyst_interp.statistics import Estimate
+from hyst_interp.verdicts import RELAXATIONS
 
 MEASURES = {"mean": "means over trials", "rms": "root mean squares over trials"}
 
@@ -160,6 +160,6 @@ def _later(rows: list[Row], measure: str) -> str:
         for row in rows
         if row["measure"] == measure and row["verdict"] != "arrival" and not str(row["mechanism"]).startswith("resid")
     ]
-    kinds = ("later", "earlier", "together", UNDETERMINED)
+    kinds = RELAXATIONS
     told = listed([f"{words.count(kind)} {kind}" for kind in kinds if kind in words])
     return f"by {MEASURES[measure]}, of {len(words)} comparisons: {told}" if words else ""

@@ -15,6 +15,7 @@ from hyst_interp.plots.band import band_traces
 from hyst_interp.plots.intervals import limits
 from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, INK, PAPER, QUIET, SMALL, themed
+from hyst_interp.verdicts import Verdict
 
 Look = tuple[str, str, str]
 """Colour, dash, symbol."""
@@ -126,7 +127,7 @@ def _draw(
     x = curve["position"].values
     figure.add_traces(band_traces(x, curve["low"].values, curve["high"].values, colour, **where))
     verdicts = [str(word) for word in curve["verdict"].values] if judged else [""] * len(x)
-    sure = [not judged or word in ("later", "earlier") for word in verdicts]
+    sure = [not judged or word in (Verdict.LATER, Verdict.EARLIER) for word in verdicts]
     figure.add_trace(
         go.Scatter(
             x=x,

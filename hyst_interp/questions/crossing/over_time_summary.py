@@ -25,6 +25,7 @@ import xarray as xr
 
 from hyst_interp.analysis.summary import QUANTITY, join, replicate_of, replicates, shares, summarise
 from hyst_interp.questions.crossing.crossing_over_time import over_time_values
+from hyst_interp.verdicts import Verdict
 
 MEASURES = ("mean", "rms")
 TOGETHER = 0.1
@@ -54,15 +55,15 @@ def over_time_table(followed: xr.Dataset) -> xr.Dataset:
     table = join(dict(zip(names, (*sizes, *left, difference), strict=True)))
     table = table.transpose(QUANTITY, "measure", "mechanism", "position")
     arrival = table["position"] == table["position"][0]
-    words = xr.where(arrival, "arrival", verdicts(difference)).transpose("measure", "mechanism", "position")
+    words = xr.where(arrival, Verdict.ARRIVAL, verdicts(difference)).transpose("measure", "mechanism", "position")
     return table.assign_coords(verdict=words.drop_vars(list(words.coords)))
 
 
 def verdicts(difference: xr.Dataset) -> xr.DataArray:
     """`later`, `earlier`, `together`, or `undetermined` for every cell of a table, by the module's rule."""
     low, high = difference["low"], difference["high"]
-    known = xr.where(np.maximum(-low, high) <= TOGETHER, "together", "undetermined")  # NaN is undetermined
-    return xr.where(low > 0, "later", xr.where(high < 0, "earlier", known))
+    known = xr.where(np.maximum(-low, high) <= TOGETHER, Verdict.TOGETHER, Verdict.UNDETERMINED)  # NaN is undetermined
+    return xr.where(low > 0, Verdict.LATER, xr.where(high < 0, Verdict.EARLIER, known))
 
 
 def rooted(squares: xr.Dataset) -> xr.Dataset:

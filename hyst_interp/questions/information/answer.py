@@ -8,10 +8,11 @@ from hyst_interp.questions.information.of_run import information
 from hyst_interp.questions.shapley.of_run import games
 from hyst_interp.questions.shapley.summary import SUM
 from hyst_interp.references import DONOR, OWN_MEAN
-from hyst_interp.report.answers import UNDETERMINED, Answer
+from hyst_interp.report.answers import Answer
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import listed, number
 from hyst_interp.statistics import Estimate
+from hyst_interp.verdicts import AGREEMENTS, Verdict
 
 RULE = (
     "Another estimator: “no” if both games put a player surely on opposite sides of 0; “yes” if there is none such and"
@@ -19,14 +20,14 @@ RULE = (
 )
 
 
-def survives(pairs: Iterable[tuple[Estimate, Estimate]]) -> tuple[str, dict[str, int]]:
+def survives(pairs: Iterable[tuple[Estimate, Estimate]]) -> tuple[Verdict, dict[Verdict, int]]:
     """`yes`, `no`, or undetermined, and how many of the pairs agree, have one sign, differ in sign, cannot be told."""
-    words = [compared(one, two) for one, two in pairs]
-    counts = {word: words.count(word) for word in ("agree", "same sign", "opposite signs", UNDETERMINED)}
-    if counts["opposite signs"]:
-        return "no", counts
-    alike = counts["agree"] + counts["same sign"]
-    return ("yes" if words and 2 * alike >= len(words) else UNDETERMINED), counts
+    found = [compared(one, other) for one, other in pairs]
+    counts = {verdict: found.count(verdict) for verdict in AGREEMENTS}
+    if counts[Verdict.OPPOSITE_SIGNS]:
+        return Verdict.NO, counts
+    alike = counts[Verdict.AGREE] + counts[Verdict.SAME_SIGN]
+    return (Verdict.YES if found and 2 * alike >= len(found) else Verdict.UNDETERMINED), counts
 
 
 def answer(source: RunResults) -> Answer | None:
@@ -42,7 +43,7 @@ def answer(source: RunResults) -> Answer | None:
     tally = listed([f"{count} {name}" for name, count in counts.items() if count])
     words = f"{DONOR.name} against {OWN_MEAN.name} game, {sum(counts.values())} players: {tally}"
     if (parts := source.once(information)) is not None:
-        trusted = int((parts["verdict"] == "trusted").sum())
+        trusted = int((parts["verdict"] == Verdict.TRUSTED).sum())
         words += f"; estimators of mean and information trusted in {trusted} of {parts['verdict'].size} cases"
     rest = cell(played[OWN_MEAN.name], player=SUM, quantity="rest")
     control = f"the {OWN_MEAN.name} game leaves {number(rest.estimate)} logits of the gap to no player"

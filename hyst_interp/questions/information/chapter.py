@@ -19,6 +19,7 @@ from hyst_interp.report.answers import UNDETERMINED
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, number, text
+from hyst_interp.verdicts import Verdict
 
 RULE = (
     f"An estimator is trusted for a component if, with the whole interval, (1) every replacement that it uses keeps"
@@ -38,7 +39,8 @@ def chapter(source: RunResults) -> Chapter | None:
     rows = estimator_rows(parts)
     tables = {"trust": _trust(rows), "parts": _parts(rows), "distances": _distances(records(distances))}
     trusted = {
-        name: [row for row in rows if row["estimator"] == name and row["verdict"] == "trusted"] for name in _names(rows)
+        name: [row for row in rows if row["estimator"] == name and row["verdict"] == Verdict.TRUSTED]
+        for name in _names(rows)
     }
     words = {
         "tally": "; ".join(
@@ -97,7 +99,7 @@ def _parts(rows: list[Row]) -> Table:
                 str(row["estimator"]),
                 *(estimate(row[name]) for name in names),
                 *(estimate(share) for share in shares[:2]),
-                Cell(str(row["verdict"]), kind="" if row["verdict"] == "trusted" else "faint"),
+                Cell(str(row["verdict"]), kind="" if row["verdict"] == Verdict.TRUSTED else "faint"),
             )
         )
     why = blanks(row["mean_share"] for row in rows)
@@ -149,7 +151,7 @@ def _agreement(rows: list[Row]) -> str:
     """Whether trusted estimators of one component say the same of its two parts."""
     counts: dict[str, int] = {}
     for component in dict.fromkeys(row["components"] for row in rows):
-        trusted = [row for row in rows if row["components"] == component and row["verdict"] == "trusted"]
+        trusted = [row for row in rows if row["components"] == component and row["verdict"] == Verdict.TRUSTED]
         for other in trusted[1:]:
             for part in ("mean", "information"):
                 word = compared(trusted[0][part], other[part])

@@ -19,6 +19,7 @@ from hyst_interp.cli.arguments import (
     two_checkpoints,
 )
 from hyst_interp.cli.output import Answer, check_format, on_terminal
+from hyst_interp.verdicts import Verdict
 
 EXPLAINED = {
     "parts moved": "the other's mean, or its input-dependent part, is put in",
@@ -98,7 +99,7 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
         body.append(f"{name}: {EXPLAINED[name]}")
         for row in (row for row in rows if row["estimator"] == name):
             parts = [estimate_text(row[part], decimals) for part in ("mean", "information", "remainder")]
-            body.append([_short(row["components"]), *parts, "✓" if row["verdict"] == "trusted" else "–"])
+            body.append([_short(row["components"]), *parts, "✓" if row["verdict"] == Verdict.TRUSTED else "–"])
     table = layout(["", "mean", "information", "remainder", ""], body, "lllll", colour)
     return "\n".join([*headline(data, p0), table, "", *_verdicts(data, paragraph), *written(data)])
 
@@ -113,14 +114,14 @@ def _verdicts(data: dict[str, Any], paragraph) -> list[str]:
     lines = ["Which estimator can be trusted here (✓)"]
     for name in dict.fromkeys(row["estimator"] for row in rows):
         mine = [row for row in rows if row["estimator"] == name]
-        trusted = [row["components"] for row in mine if row["verdict"] == "trusted"]
+        trusted = [row["components"] for row in mine if row["verdict"] == Verdict.TRUSTED]
         which = (
             "for all sets" if len(trusted) == len(mine) else f"for {', '.join(trusted)}" if trusted else "for no set"
         )
         lines.append(paragraph(f"{name}: {which}", "  ", "    "))
     shared: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row["verdict"] != "trusted":
+        if row["verdict"] != Verdict.TRUSTED:
             no_scale = "the gap may be 0" in row["reason"]
             shared.setdefault(("" if no_scale else row["components"], row["reason"]), []).append(row["estimator"])
     if shared:

@@ -14,6 +14,7 @@ from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, themed
 from hyst_interp.questions.information.summary import DIVERGENCE
 from hyst_interp.references import ANCHOR_MEAN, OWN_MEAN, POOLED_MEAN
+from hyst_interp.verdicts import Verdict
 
 PARTS = {
     "whole": ("whole", INK, "diamond"),
@@ -217,7 +218,7 @@ def _draw_verdicts(figure: go.Figure, parts: xr.Dataset, places: list[float]) ->
     estimators = [str(name) for name in parts["estimator"].values]
     for column, estimator in enumerate(estimators):
         one = parts.sel(estimator=estimator)
-        trusted = [str(word) == "trusted" for word in one["verdict"].values]
+        trusted = [str(word) == Verdict.TRUSTED for word in one["verdict"].values]
         reasons = [str(text) or "every condition holds" for text in one["failure"].values]
         figure.add_trace(
             go.Scatter(

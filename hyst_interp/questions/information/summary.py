@@ -31,6 +31,7 @@ from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.questions.information.measure import OTHER_MEAN, PARTS
 from hyst_interp.references import ANCHOR_MEAN, OWN_MEAN, POOLED_MEAN
 from hyst_interp.statistics import Estimate
+from hyst_interp.verdicts import Verdict
 
 ESTIMATORS = {
     "parts moved": PARTS,
@@ -96,7 +97,7 @@ def by_estimator(measured: xr.Dataset) -> xr.Dataset:
         tables[f"{part}_share"] = shares(values[part], values["gap"])
     failures = np.array(_failures(measured, values), object).reshape(tables["mean"]["estimate"].shape)
     dims = ("estimator", "components")
-    verdicts = np.where(failures == "", "trusted", "not trusted")
+    verdicts = np.where(failures == "", Verdict.TRUSTED, Verdict.NOT_TRUSTED)
     return join(tables).assign_coords(verdict=(dims, verdicts), failure=(dims, failures))
 
 

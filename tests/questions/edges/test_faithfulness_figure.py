@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from hyst_interp.analysis.replicates import band
+from hyst_interp.analysis.summary import summarise
 from hyst_interp.figures import faithfulness_curves
 
 
@@ -12,9 +12,9 @@ from hyst_interp.figures import faithfulness_curves
 def test_every_curve_is_its_mean_and_the_wanted_share_is_marked(stacked):
     random = np.random.default_rng(0)
     coords = {"seed": [0, 1, 2], "twin": ["value", "rename"], "branch": ["below", "above"], "size": [0, 1, 2, 3]}
-    kept = band(xr.DataArray(random.uniform(size=(3, 2, 2, 4)), coords, tuple(coords)))
+    kept = summarise(xr.DataArray(random.uniform(size=(3, 2, 2, 4)), coords, tuple(coords)))
     floor = {"seed": [0, 1, 2], "twin": ["value", "rename"], "floor_size": [0, 3]}
-    chance = band(xr.DataArray(random.uniform(size=(3, 2, 2)), floor, tuple(floor)))
+    chance = summarise(xr.DataArray(random.uniform(size=(3, 2, 2)), floor, tuple(floor)))
     figure = faithfulness_curves(kept, chance, 0.8, stacked)
     for axis, twin in (("x", "value"), ("x2", "rename")):
         traces = {trace.name: trace for trace in figure.data if trace.xaxis == axis}
