@@ -61,17 +61,23 @@ class ComponentSet:
     members: frozenset[Component]
 
 
+JOINT_SETS = ("heads", "mlps", "all")
+"""Names of sets that hold whatever components of their kind a model has."""
+
+
+def is_joined(name: str) -> bool:
+    """Whether a set was written as single components with `+` between them."""
+    return "+" in name
+
+
 def parse_sets(text: str, n_layers: int, n_heads: int, mlps: bool = True) -> tuple[ComponentSet, ...]:
     """`each`, `heads`, `mlps`, `all`, or components joined by `+`; a comma separates sets.
 
     Raises UserError for a name that cannot be read or that this model does not have.
     """
     every = components(n_layers, n_heads, mlps)
-    joint = {
-        "heads": frozenset(c for c in every if c.is_head),
-        "mlps": frozenset(c for c in every if not c.is_head),
-        "all": frozenset(every),
-    }
+    heads = frozenset(c for c in every if c.is_head)
+    joint = dict(zip(JOINT_SETS, (heads, frozenset(every) - heads, frozenset(every)), strict=True))
     sets: list[ComponentSet] = []
     for name in (part.strip() for part in text.split(",")):
         if name == "each":

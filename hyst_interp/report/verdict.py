@@ -96,15 +96,21 @@ def _later(source: RunResults) -> str:
     over = [
         one
         for one in source.once(gap_of_run.named_phases)
-        if one.name == "overshoot" and _when(source, one).startswith(" at hold")
+        if one.name == "overshoot" and _hold(source, one) is not None
     ]
     return f"; the overshoot, its opposite, follows{_when(source, over[0])}" if over else ""
 
 
 def _when(source: RunResults, one: Phase) -> str:
     """The hold at a phase's extreme, or that it comes before arrival."""
+    hold = _hold(source, one)
+    return " before arrival" if hold is None else f" at hold {hold:.0f}"
+
+
+def _hold(source: RunResults, one: Phase) -> float | None:
+    """Updates since arrival at a phase's extreme; None before it."""
     hold = float(source.once(gap_of_run.curve)["hold"].sel(position=one.extreme))
-    return f" at hold {hold:.0f}" if hold == hold else " before arrival"
+    return hold if hold == hold else None
 
 
 def _circuit(source: RunResults) -> list[str]:

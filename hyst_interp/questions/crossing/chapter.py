@@ -15,8 +15,9 @@ from hyst_interp.questions.crossing.summary import crossing_table, layer_swap_ta
 from hyst_interp.report.blocks import Cell, Chapter, Figure, Table, both, cells
 from hyst_interp.report.run_results import RunResults
 from hyst_interp.report.wording import blanks, estimate, listed, method, size
+from hyst_interp.sites import JOINT_SETS
 from hyst_interp.statistics import Estimate
-from hyst_interp.verdicts import RELAXATIONS
+from hyst_interp.verdicts import RELAXATIONS, Verdict
 
 MEASURES = {"mean": "means over trials", "rms": "root mean squares over trials"}
 
@@ -133,7 +134,7 @@ def _comparisons(rows: list[Row]) -> Table:
             str(row["verdict"]),
         )
         for row in rows
-        if not str(row["mechanism"]).startswith("resid") and row["verdict"] != "arrival"
+        if row["mechanism"] in JOINT_SETS and row["verdict"] != Verdict.ARRIVAL
     ]
     head = (
         "mechanism",
@@ -158,8 +159,7 @@ def _later(rows: list[Row], measure: str) -> str:
     words = [
         str(row["verdict"])
         for row in rows
-        if row["measure"] == measure and row["verdict"] != "arrival" and not str(row["mechanism"]).startswith("resid")
+        if row["measure"] == measure and row["verdict"] != Verdict.ARRIVAL and row["mechanism"] in JOINT_SETS
     ]
-    kinds = RELAXATIONS
-    told = listed([f"{words.count(kind)} {kind}" for kind in kinds if kind in words])
+    told = listed([f"{words.count(kind)} {kind}" for kind in RELAXATIONS if kind in words])
     return f"by {MEASURES[measure]}, of {len(words)} comparisons: {told}" if words else ""

@@ -14,6 +14,7 @@ from hyst_interp.plots.panels import axis_names, domains, set_panel
 from hyst_interp.plots.theme import DIFFERENCE, FAINT, INK, PAPER, QUIET, SMALL, themed
 from hyst_interp.questions.information.summary import DIVERGENCE
 from hyst_interp.references import ANCHOR_MEAN, OWN_MEAN, POOLED_MEAN
+from hyst_interp.sites import JOINT_SETS, is_joined
 from hyst_interp.verdicts import Verdict
 
 PARTS = {
@@ -44,7 +45,6 @@ GLYPHS = {
     "triangle-down": "▼",
 }
 TRUSTED = "#1F7A54"
-JOINT = ("heads", "mlps", "all")
 ROW, TOP, BOTTOM, BETWEEN, FLOOR = 36, 140, 56, 130, 1e-6
 """Heights in pixels: a row, everything above the panels and below, between stacked panels; least divergence drawn."""
 WIDTHS = ((0.0, 0.46), (0.495, 0.8), (0.835, 1.0))
@@ -112,7 +112,7 @@ def _places(names: list[str]) -> tuple[list[float], float]:
     """Heights of the rows in pixels from the top, joint sets a little apart, and the whole."""
     places, at, before = [], 0.0, False
     for name in names:
-        joint = name in JOINT or "+" in name
+        joint = name in JOINT_SETS or is_joined(name)
         at += ROW / 2 if joint and not before and places else 0
         places.append(at + ROW / 2)
         at, before = at + ROW, joint

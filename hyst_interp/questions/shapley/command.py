@@ -21,7 +21,7 @@ from hyst_interp.cli.arguments import (
 from hyst_interp.cli.output import Answer, check_format, note, on_terminal
 from hyst_interp.errors import UserError
 from hyst_interp.references import DONOR, OWN_MEAN
-from hyst_interp.sites import parse_sets
+from hyst_interp.sites import is_joined, parse_sets
 
 if TYPE_CHECKING:
     from hyst_interp.storage.manifest import Manifest
@@ -104,7 +104,7 @@ def _refuse_joined(components: str, manifest: "Manifest") -> None:
     """UserError for a set of several components: a player is one."""
     model = manifest.setup.model
     for players in parse_sets(components, model.n_layers, model.n_heads, model.d_mlp > 0):
-        if "+" in players.name:
+        if is_joined(players.name):
             raise UserError(
                 f"'{players.name}' is one set, but players of a Shapley value are single components; write"
                 f" {players.name.replace('+', ',')}."

@@ -42,18 +42,18 @@ AT_ONCE = 1024
 
 @total_ordering
 @dataclass(frozen=True)
-class Rest:
+class Remainder:
     """Everything that is no component with a place of its own at the table; it sorts last."""
 
     def __str__(self) -> str:
         return "everything else"
 
     def __lt__(self, other: object) -> bool:
-        return False if isinstance(other, Component | Rest) else NotImplemented
+        return False if isinstance(other, Component | Remainder) else NotImplemented
 
 
-EVERYTHING_ELSE = Rest()
-Player = Component | Rest
+EVERYTHING_ELSE = Remainder()
+Player = Component | Remainder
 Coalition = frozenset[Player]
 ValueFunction = Callable[[Coalition], xr.DataArray]
 """A set of players → its value, dims (trial,), in logits."""
@@ -189,7 +189,7 @@ def values(game: Game, coalitions: Sequence[Coalition]) -> Float[np.ndarray, "co
     Raises:
         UserError: a coalition with somebody who is no player.
     """
-    refuse_strangers(game.players, coalitions)
+    check_players(game.players, coalitions)
     n_trials = len(game.pair.trials)
     found = np.empty((len(coalitions), n_trials))
     for part in chunks(n_trials):
@@ -239,7 +239,7 @@ def remembering(function: ValueFunction) -> Remembered:
     return Remembered(lambda coalitions: np.stack([np.asarray(function(one), np.float64) for one in coalitions]))
 
 
-def refuse_strangers(players: Sequence[Player], coalitions: Iterable[Coalition]) -> None:
+def check_players(players: Sequence[Player], coalitions: Iterable[Coalition]) -> None:
     """UserError where a coalition holds somebody who is no player."""
     strangers = frozenset().union(*coalitions) - frozenset(players)
     if strangers:

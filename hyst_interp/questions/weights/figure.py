@@ -176,10 +176,9 @@ def _shares(figure: go.Figure, rows: xr.Dataset, places: list[float]) -> None:
     """The share of the gap that each group moves alone, at the right of the last panel."""
     x_shift = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 10}
     for place, index in zip(places, range(rows.sizes["group"]), strict=True):
-        text = share_text(cell(rows.isel(group=index), quantity="share"))
-        colour = QUIET if text.startswith("undefined") else INK
-        font = {"size": SMALL, "color": colour}
-        figure.add_annotation(text=text, y=place, yref="y", yanchor="middle", font=font, **x_shift)
+        share = cell(rows.isel(group=index), quantity="share")
+        font = {"size": SMALL, "color": QUIET if share.estimate is None else INK}
+        figure.add_annotation(text=share_text(share), y=place, yref="y", yanchor="middle", font=font, **x_shift)
     figure.add_annotation(
         text="share of the gap,<br>one at a time",
         y=1,
