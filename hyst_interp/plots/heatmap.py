@@ -4,6 +4,8 @@ Both histories share one colour scale with equal limits and white at 0, so that 
 difference has a scale and limits of its own.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
@@ -23,7 +25,9 @@ ROW, TOP, BETWEEN, BAR = 26, 84, 40, 58
 """Heights in pixels: a row of cells, everything above the first panel, a heading between panels, the colour bars."""
 
 
-def heatmap(array: xr.DataArray, stacked: bool = False) -> go.Figure:
+def heatmap(
+    array: xr.DataArray, stacked: bool = False, headings: Mapping[str, str] = NAMES, difference: str = "difference"
+) -> go.Figure:
     """Mean patching effects as panels, a history each, with two colour bars.
 
     Args:
@@ -32,6 +36,8 @@ def heatmap(array: xr.DataArray, stacked: bool = False) -> go.Figure:
             `site`, `twin`, `direction`, and `effect` are said in the title, unless `title` gives it whole; `quantity`
             names what the cells are, and `from_zero` starts their scale at 0. NaN cells stay blank.
         stacked: panels one below the other instead of side by side.
+        headings: history → what is written above its panel.
+        difference: the word under the difference's colour bar.
 
     Raises:
         UserError: dims that are no patching map.
@@ -71,7 +77,7 @@ def heatmap(array: xr.DataArray, stacked: bool = False) -> go.Figure:
                 xgap=1,
                 ygap=1,
                 coloraxis="coloraxis2" if history == "difference" else "coloraxis",
-                name=NAMES.get(history, history),
+                name=headings.get(history, history),
                 hovertemplate=f"%{{y}}, %{{x}}: %{{z:+.3f}} {_units(array)}<extra></extra>",
             )
         )
@@ -85,10 +91,10 @@ def heatmap(array: xr.DataArray, stacked: bool = False) -> go.Figure:
             "ticklabelstandoff": 6,
             "type": "category",
         }
-        heading = NAMES.get(history, history) + (f", {answer} answer" if len(answers) > 1 else "")
+        heading = headings.get(history, history) + (f", {answer} answer" if len(answers) > 1 else "")
         place_y = (max(top - ROW * len(rows) * unit, 0), top)
         set_panel(figure, index, widths[column], place_y, heading, x_axis=axis, y_axis=y_axis)
-    scales = _scales(cells, histories, widths, array.attrs, heights)
+    scales = _scales(cells, histories, widths, array.attrs, heights, difference)
     for words in scales.pop("annotations"):
         figure.add_annotation(**words)
     figure.update_layout(scales)
@@ -152,7 +158,12 @@ def _title(array: xr.DataArray) -> str:
 
 
 def _scales(
-    cells: xr.DataArray, histories: list[str], widths: list[tuple[float, float]], attrs: dict, height: int
+    cells: xr.DataArray,
+    histories: list[str],
+    widths: list[tuple[float, float]],
+    attrs: dict,
+    height: int,
+    difference: str,
 ) -> dict:
     """The two colour axes, each with a bar and its words below a plot area `height` pixels high."""
     ends = limits(cells, histories)
@@ -167,7 +178,7 @@ def _scales(
     upper = [[2 * (at - 0.5), colour] for at, colour in EFFECTS if at >= 0.5]
     parts = (
         ("coloraxis", ends[0], spans[0], upper if half else EFFECTS, str(attrs.get("quantity", "effect"))),
-        ("coloraxis2", ends[1], spans[1], DIFFERENCES, "difference"),
+        ("coloraxis2", ends[1], spans[1], DIFFERENCES, difference),
     )
     for name, end, span, scale, word in parts:
         if not (own if name == "coloraxis" else "difference" in histories):

@@ -33,19 +33,10 @@ def crossing_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     site = SITES[str(table.attrs["site"])]
     gap = f" (gap {table.attrs['gap']} logits)".replace("-", "−") if "gap" in table.attrs else ""
     words = {"title": f"Moving {site} between the histories{gap}", "quantity": "logits moved", "units": "logits"}
-    figure = heatmap(chosen.assign_coords(history=histories).assign_attrs(table.attrs | words), stacked)
-    names = {"from below − from above": HEADS["asymmetry"]} | {name: HEADS[name] for name in histories[:2]}
-    figure.for_each_trace(lambda trace: trace.update(name=names[trace.name]))
-
-    def rename(note) -> None:
-        bare = str(note.text).removeprefix("<b>").removesuffix("</b>")
-        if bare in names:
-            note.text = f"<b>{names[bare]}</b>"
-        elif bare.startswith("difference ("):
-            note.text = bare.replace("difference", "asymmetry")
-
-    figure.for_each_annotation(rename)
-    return figure
+    headings = {"difference": HEADS["asymmetry"]} | {name: HEADS[name] for name in histories[:2]}
+    return heatmap(
+        chosen.assign_coords(history=histories).assign_attrs(table.attrs | words), stacked, headings, "asymmetry"
+    )
 
 
 def layer_swap_steps(table: xr.Dataset, gap: xr.Dataset, stacked: bool = False) -> go.Figure:
