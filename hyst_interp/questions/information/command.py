@@ -120,10 +120,10 @@ def _verdicts(data: dict[str, Any], paragraph) -> list[str]:
         )
         lines.append(paragraph(f"{name}: {which}", "  ", "    "))
     shared: dict[tuple[str, str], list[str]] = {}
+    one_for_all = len({row["reason"] for row in rows}) == 1
     for row in rows:
         if row["verdict"] != Verdict.TRUSTED:
-            no_scale = "the gap may be 0" in row["reason"]
-            shared.setdefault(("" if no_scale else row["components"], row["reason"]), []).append(row["estimator"])
+            shared.setdefault(("" if one_for_all else row["components"], row["reason"]), []).append(row["estimator"])
     if shared:
         lines += ["", "Why not"]
     for (components, reason), estimators in sorted(shared.items(), key=lambda one: _place(rows, one[0][0])):
