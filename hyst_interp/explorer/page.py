@@ -40,7 +40,7 @@ class ExplorerPage(str):
 
 
 def explorer_page(found: xr.Dataset) -> ExplorerPage:
-    """One self-contained HTML page of `comparison.exploration`'s Dataset (as `Pair.exploration` returns it).
+    """One self-contained HTML page of `explorer.explorer_data.exploration`’s Dataset (as `Pair.exploration` gives it).
 
     Raises:
         UserError: a Dataset that lacks what the page shows, or holds numbers that are not finite.

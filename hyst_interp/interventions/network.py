@@ -8,10 +8,10 @@ fire in those, and only the plain build is computed: `model.plain_build.covers_m
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch.nn import functional
 
 from hyst_interp.interventions.install import capture
 from hyst_interp.model.hooked import Hooked, device_of
+from hyst_interp.model.layers import joint_heads, layer_norm, written_by_heads, written_by_mlp
 from hyst_interp.model.plain_build import ACTIVATIONS
 from hyst_interp.sites import hook_mlp_out, hook_pattern, hook_resid, hook_z
 
@@ -23,13 +23,11 @@ class Network:
         self.model, self.cfg, self.device = model, model.cfg, device_of(model)
         self.n_layers, self.n_heads, self.d_head = self.cfg.n_layers, self.cfg.n_heads, self.cfg.d_head
         self.scale = float(self.cfg.attn_scale) if self.cfg.use_attn_scale else 1.0
-        self.w_qkv, self.b_qkv, self.w_o = [], [], []
+        self.w_qkv, self.b_qkv = [], []
         for block in model.blocks:
             attn = block.attn
-            weights = [w.detach().transpose(0, 1).flatten(1) for w in (attn.W_Q, attn.W_K, attn.W_V)]
-            self.w_qkv.append(torch.cat(weights, dim=1))
+            self.w_qkv.append(joint_heads(attn.W_Q.detach(), attn.W_K.detach(), attn.W_V.detach()))
             self.b_qkv.append(torch.cat([b.detach().flatten() for b in (attn.b_Q, attn.b_K, attn.b_V)]))
-            self.w_o.append(attn.W_O.detach().flatten(0, 1))
 
     def embed(self, tokens: Int[torch.Tensor, "trial pos"]) -> Float[torch.Tensor, "trial pos d_model"]:
         """The first residual stream."""
@@ -50,16 +48,16 @@ class Network:
 
     def write_heads(self, layer: int, z: Float[torch.Tensor, "*rows head d_head"]) -> torch.Tensor:
         """What attention adds to the residual stream, b_O included."""
-        b_o = self.model.blocks[layer].attn.b_O.detach()
-        return torch.addmm(b_o, z.flatten(-2).flatten(0, -2), self.w_o[layer]).view(*z.shape[:-2], -1)
+        attn = self.model.blocks[layer].attn
+        rows = z.flatten(-2).flatten(0, -2)
+        return written_by_heads(rows, attn.W_O.detach(), attn.b_O.detach()).view(*z.shape[:-2], -1)
 
     def mlp(self, layer: int, mid: Float[torch.Tensor, "*rows d_model"]) -> torch.Tensor:
         """What the MLP adds to the residual stream."""
-        block = self.model.blocks[layer]
-        rows = self._norm(block.ln2, mid).flatten(0, -2)
-        hidden = torch.addmm(block.mlp.b_in.detach(), rows, block.mlp.W_in.detach())
-        out = torch.addmm(block.mlp.b_out.detach(), ACTIVATIONS[self.cfg.act_fn](hidden), block.mlp.W_out.detach())
-        return out.view(mid.shape)
+        block, act = self.model.blocks[layer], ACTIVATIONS[self.cfg.act_fn]
+        rows, mlp = self._norm(block.ln2, mid).flatten(0, -2), block.mlp
+        w_in, b_in, w_out, b_out = (one.detach() for one in (mlp.W_in, mlp.b_in, mlp.W_out, mlp.b_out))
+        return written_by_mlp(rows, w_in, b_in, act, w_out, b_out).view(mid.shape)
 
     def logits(self, final: Float[torch.Tensor, "*rows d_model"]) -> Float[torch.Tensor, "*rows d_vocab"]:
         """Logits of the final residual stream."""
@@ -70,7 +68,7 @@ class Network:
         )
 
     def _norm(self, norm, x: torch.Tensor) -> torch.Tensor:
-        return functional.layer_norm(x, x.shape[-1:], norm.w.detach(), norm.b.detach(), self.cfg.eps)
+        return layer_norm(x, norm.w.detach(), norm.b.detach(), self.cfg.eps)
 
 
 class BaseRun:

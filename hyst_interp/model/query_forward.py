@@ -24,6 +24,7 @@ from torch.nn import functional
 from hyst_interp.config import ModelConfig
 from hyst_interp.model.build import Weights
 from hyst_interp.model.hooked import Hooked
+from hyst_interp.model.layers import joint_heads, layer_norm, written_by_heads, written_by_mlp
 from hyst_interp.model.plain_build import ACTIVATIONS, covers_model
 
 _EPS = 1e-5
@@ -71,7 +72,7 @@ def query_forward(
 
 
 def _norm(weights: Weights, name: str, x: torch.Tensor) -> torch.Tensor:
-    return functional.layer_norm(x, x.shape[-1:], weights[f"{name}.w"], weights[f"{name}.b"], _EPS)
+    return layer_norm(x, weights[f"{name}.w"], weights[f"{name}.b"], _EPS)
 
 
 def _embed(
@@ -95,7 +96,7 @@ def _full_layer(
     attn, n_heads = f"blocks.{layer}.attn", config.n_heads
     source = resid if table is None else table[0]
     normed = _norm(weights, f"blocks.{layer}.ln1", source)
-    joint = torch.cat([weights[f"{attn}.{name}"].transpose(0, 1).flatten(1) for name in ("W_Q", "W_K", "W_V")], dim=1)
+    joint = joint_heads(weights[f"{attn}.W_Q"], weights[f"{attn}.W_K"], weights[f"{attn}.W_V"])
     b_q, b_v = weights[f"{attn}.b_Q"].flatten(), weights[f"{attn}.b_V"].flatten()
     qkv = functional.linear(normed, joint.t(), torch.cat([b_q, torch.zeros_like(b_q), b_v]))
     if table is not None:
@@ -104,7 +105,7 @@ def _full_layer(
     q, k, v = qkv.view(batch, n_pos, 3, n_heads, config.d_head).permute(2, 0, 3, 1, 4)
     z = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     z = z.transpose(1, 2).reshape(batch, n_pos, n_heads * config.d_head)
-    resid = resid + functional.linear(z, weights[f"{attn}.W_O"].flatten(0, 1).t(), weights[f"{attn}.b_O"])
+    resid = resid + written_by_heads(z, weights[f"{attn}.W_O"], weights[f"{attn}.b_O"])
     return resid + _mlp(config, weights, layer, resid)
 
 
@@ -118,13 +119,10 @@ def _last_attention(
     asked = torch.einsum("bhd,hmd->bhm", q, weights[f"{attn}.W_K"]) / math.sqrt(config.d_head)
     pattern = torch.softmax(asked @ normed.transpose(1, 2), dim=-1)
     z = torch.einsum("bhm,hmd->bhd", pattern @ normed, weights[f"{attn}.W_V"]) + weights[f"{attn}.b_V"]
-    out = functional.linear(z.flatten(1), weights[f"{attn}.W_O"].flatten(0, 1).t(), weights[f"{attn}.b_O"])
-    return resid[:, -1] + out
+    return resid[:, -1] + written_by_heads(z.flatten(1), weights[f"{attn}.W_O"], weights[f"{attn}.b_O"])
 
 
 def _mlp(config: ModelConfig, weights: Weights, layer: int, resid: torch.Tensor) -> torch.Tensor:
-    mlp = f"blocks.{layer}.mlp"
-    hidden = functional.linear(
-        _norm(weights, f"blocks.{layer}.ln2", resid), weights[f"{mlp}.W_in"].t(), weights[f"{mlp}.b_in"]
-    )
-    return functional.linear(ACTIVATIONS[config.act_fn](hidden), weights[f"{mlp}.W_out"].t(), weights[f"{mlp}.b_out"])
+    w_in, b_in, w_out, b_out = (weights[f"blocks.{layer}.mlp.{name}"] for name in ("W_in", "b_in", "W_out", "b_out"))
+    normed = _norm(weights, f"blocks.{layer}.ln2", resid)
+    return written_by_mlp(normed, w_in, b_in, ACTIVATIONS[config.act_fn], w_out, b_out)

@@ -20,7 +20,7 @@ def specification_curve(dataset: xr.Dataset, stacked: bool = False) -> go.Figure
     A filled point holds the paper's sign by its interval, an open one does not; the chosen cell is marked by a line.
 
     Args:
-        dataset: the grid as `comparison.specifications.specification` takes it.
+        dataset: the grid as `questions.calibration.summary.specification` takes it.
         stacked: for narrow columns: smaller type on the rows of choices.
     """
     curve = specification(dataset)

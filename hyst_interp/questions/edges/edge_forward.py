@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
-from torch.nn import functional
 
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.hooks import contribution
 from hyst_interp.model.hooked import Hooked
+from hyst_interp.model.layers import layer_norm
 from hyst_interp.model.plain_build import ACTIVATIONS, Accepted, refusal
 from hyst_interp.questions.edges.graph import EMBED, LOGITS, Graph, Input, graph_with
 
@@ -197,4 +197,4 @@ class _Run:
             return x
         norm = getattr(owner, name)
         weights = (norm.w, norm.b) if self.cfg.normalization_type == "LN" else (None, None)
-        return functional.layer_norm(x, x.shape[-1:], *weights, self.cfg.eps)
+        return layer_norm(x, *weights, self.cfg.eps)

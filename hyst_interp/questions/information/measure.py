@@ -5,7 +5,7 @@ the input distribution (`PairData.inputs`, disjoint from the trials). The trials
 differ, so the input-dependent part need not average to 0 over them: what all conflict trials share, but other inputs do
 not, is information too. With o the other history, host h writes
 
-    whole         w_o(t)                     the donor of `comparison.attenuation`
+    whole         w_o(t)                     the donor of `questions.attenuation`
     mean          w_h(t) + (m_o − m_h)       the other's mean with its own input-dependent part
     information   m_h + (w_o(t) − m_o)       its own mean with the other's input-dependent part
     own-mean, other-mean, pooled-mean, anchor-mean      a mean alone: information removed altogether

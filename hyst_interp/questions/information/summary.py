@@ -6,7 +6,7 @@ the replacements of `information` move
 
     whole W      mean M      information I      own-mean I      pooled-mean W      anchor-mean W      other-mean W + M
 
-(donors count as the mean of both directions, means as gap − gap after, as in `comparison.attenuation`). So there are
+(donors count as the mean of both directions, means as gap − gap after, as in `questions.attenuation`). So there are
 four estimators of (M, I): `parts moved` (M, I); `own and pooled` (pooled − own, own); `own and anchor` (anchor − own,
 own); `own and other` ((other − own)/2, own). Each has its remainder W − M − I, which is 0 in a linear network and says
 here what curvature adds, and with means what else differs after the component: too large, and the two parts are no

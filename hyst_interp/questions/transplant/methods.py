@@ -44,7 +44,7 @@ def transplant(pair: Histories, updates: Sequence[int] = measure.UPDATES) -> Row
 
     Raises:
         UserError: a pair without its anchor, or a checkpoint of the three that keeps no optimizer state; another
-            anchor than the recorded one; two that are not related as `localization.transplant` needs it.
+            anchor than the recorded one; two that are not related as `questions.transplant` needs it.
     """
     below, above, anchor = _states(pair)
     pair.refuse_changed("a transplant", "below", "above", "anchor")
