@@ -88,7 +88,7 @@ def layout(
     """
     import io
 
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.table import Table
     from rich.text import Text
 
@@ -97,16 +97,27 @@ def layout(
         max(len(line) for cell in (title, *(row[i] for row in rows)) for line in cell.split("\n"))
         for i, title in enumerate(head)
     ]
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-    for index, title in enumerate(head):
-        table.add_column(
-            title,
-            justify="right" if align[index] == "r" else "left",
-            width=widths[index],
-            no_wrap=True,
-            overflow="ellipsis",
-            style=styles[index] if styles else "",
-        )
+
+    def section(header: bool) -> Table:
+        """An empty table of these columns; all sections have the same widths, and the first has the titles."""
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=header)
+        for index, title in enumerate(head):
+            table.add_column(
+                title,
+                justify="right" if align[index] == "r" else "left",
+                width=widths[index],
+                no_wrap=True,
+                overflow="ellipsis",
+                style=styles[index] if styles else "",
+            )
+        return table
+
+    parts: list[Any] = [section(True)]
+    for row in body:
+        if isinstance(row, str):
+            parts += ["", Text(row, "bold", no_wrap=True, overflow="ignore"), section(False)]
+        else:
+            parts[-1].add_row(*(Text(cell) for cell in row))
     out = io.StringIO()
     console = Console(
         file=out,
@@ -118,19 +129,7 @@ def layout(
         markup=False,
         emoji=False,
     )
-    headings: dict[int, str] = {}
-    for row in body:
-        if isinstance(row, str):
-            headings[len(table.rows)] = row
-        else:
-            table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
-    lines = [line.rstrip() for line in out.getvalue().rstrip("\n").split("\n")]
-    height = 1 + max(title.count("\n") for title in head)
-    result = lines[:height]
-    for index, line in enumerate(lines[height:]):
-        if index in headings:
-            heading = headings[index]
-            result += ["", f"\x1b[1m{heading}\x1b[0m" if colour else heading]
-        result.append(line)
-    return "\n".join(result)
+    console.print(
+        Group(*(part for part in parts if not isinstance(part, Table) or part.rows or part.show_header)), crop=False
+    )
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
