@@ -47,7 +47,13 @@ COVERS = tuple(
 )
 COVERS_MODEL = tuple(
     f"hyst_interp.{module}.covers_model"
-    for module in ("interventions.cached_sweep", "interventions.chunk", "interventions.references", "comparison.gap")
+    for module in (
+        "interventions.cached_sweep",
+        "interventions.cached_run",
+        "interventions.references",
+        "model.query_forward",
+        "questions.gap.measure",
+    )
 )
 
 

@@ -11,13 +11,15 @@ import torch
 
 from hyst_interp import references
 from hyst_interp.analysis.exchange import logits_moved
+from hyst_interp.analysis.summary import records
 from hyst_interp.config.schedule import BRANCHES
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.edit import Edit
 from hyst_interp.interventions.edit import Reference as Tensors
 from hyst_interp.interventions.references import query_only, site_of
 from hyst_interp.interventions.sweep import sweep
-from hyst_interp.questions.attenuation.measure import attenuation, row_estimates
+from hyst_interp.questions.attenuation.measure import attenuation
+from hyst_interp.questions.attenuation.summary import replacements
 from hyst_interp.references import DONOR, REFERENCES, Reference, Values, reference, reference_names
 
 PACKAGE = Path(references.__file__).resolve().parent
@@ -83,7 +85,7 @@ def test_a_reference_of_somebody_else_is_offered_attenuated_with_and_counted(sma
     for counted, rows in ((0.5 * (into_below + into_above), exchange), (into_below + into_above, ~exchange)):
         there = moved["moved"].isel(row=rows).transpose("row", "trial")
         np.testing.assert_allclose(there, counted.isel(row=rows).transpose("row", "trial"), rtol=0, atol=1e-12)
-    assert [("interaction" in row) for row in row_estimates(found)] == [True, True, False, False]
+    assert ["interaction" in row for row in records(replacements(found))] == [True, True, False, False]
 
 
 def test_without_it_the_name_is_refused(small_pair, one_sentence):

@@ -54,7 +54,7 @@ COMMANDS = {
     "attenuate": "attenuate {below} {above}",
     "compare": "compare {below} {above}",
     "cross": "cross {below} {above}",
-    "routes": "routes {below} {above}",
+    "edges": "edges {below} {above}",
     "weights": "weights {below} {above}",
     "information": "information {below} {above}",
     "explore": "explore {below} {above} --out {out}/page.html",

@@ -81,7 +81,9 @@ def hang_a_torch_hook_on_a_block(model) -> None:
 
 def replace_a_module(model) -> None:
     norm = model.blocks[1].ln2
-    norm.__class__ = type("Halved", (type(norm),), {"forward": lambda self, x: 0.5 * super(norm.__class__, self)(x)})
+    norm.__class__ = type(
+        "Halved", (type(norm),), {"forward": lambda self, x: 0.5 * super(norm.__class__, self).forward(x)}
+    )
 
 
 def replace_an_activation_function(model) -> None:

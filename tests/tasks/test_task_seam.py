@@ -14,7 +14,7 @@ from hyst_interp.errors import UserError
 from hyst_interp.interventions.patching import patching_map
 from hyst_interp.questions.attenuation.measure import attenuation
 from hyst_interp.questions.attribution.measure import direct_attribution
-from hyst_interp.questions.crossing.measure import EVERYWHERE, crossing
+from hyst_interp.questions.crossing.measure import EVERYWHERE, cross_model_patching
 from hyst_interp.questions.gap.measure import gap, pair_behaviour
 from hyst_interp.questions.patching.attention import attention_patterns
 from hyst_interp.questions.patching.stage import maps_of
@@ -189,7 +189,7 @@ def test_free_cells_are_those_that_the_tasks_twin_can_move(pair, axis, place, na
 
 
 def test_crossing_and_attention_have_the_tasks_roles(pair):
-    assert crossing(pair, "resid_pre")["role"].values.tolist() == [*ROLES, EVERYWHERE]
+    assert cross_model_patching(pair, "resid_pre")["role"].values.tolist() == [*ROLES, EVERYWHERE]
     looked = attention_patterns(pair)
     assert looked["role"].values.tolist() == list(ROLES)
     assert looked["key_pos"].values.tolist() == list(LABELS)

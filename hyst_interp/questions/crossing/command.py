@@ -147,8 +147,9 @@ def _table(data: dict[str, Any], cells: "xr.Dataset", p0: float, colour: bool) -
     from hyst_interp.questions.gap.headline import headline
 
     lines = headline(data, p0)
+    moved = cells["estimate"].assign_attrs(cells.attrs)
     for effect in MAPS:
-        lines += [*map_lines(effect, cells["estimate"].sel(effect=effect), "logits", colour), ""]
+        lines += [*map_lines(effect, moved.sel(effect=effect), "logits", colour), ""]
     lines += [_largest(cells, colour), ""]
     depths = data["ladder"]
     bars = Bars([row["moved"]["estimate"] for row in depths], width=13)

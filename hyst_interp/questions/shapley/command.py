@@ -68,7 +68,7 @@ def shapley(
     \b
     Examples:
       hyst-interp shapley checkpoints/seed-0/order-0/{below,above}
-      hyst-interp shapley A B --game donor --components heads --figure shapley.html
+      hyst-interp shapley A B --game donor --figure shapley.html
     """
     check_format(format)
     at_least("--trials", trials, 2)

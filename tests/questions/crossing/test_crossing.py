@@ -9,11 +9,11 @@ import torch
 import xarray as xr
 from edge_models import noisy
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.pair_data import PairData, evaluation_trials, mean_inputs
 from hyst_interp.analysis.summary import records
 from hyst_interp.errors import UserError
 from hyst_interp.interventions.sweep import sweep
-from hyst_interp.questions.attenuation import measure as attenuating
 from hyst_interp.questions.attenuation.measure import attenuation
 from hyst_interp.questions.crossing import measure as crossing_module
 from hyst_interp.questions.crossing.layer_swap import depth_of, depths, hybrid, layer_swap
@@ -118,7 +118,7 @@ def test_cells_equal_a_plain_loop_over_transformer_lens(pair, maps):
 
 def test_the_query_of_heads_and_mlps_is_the_donor_of_the_attenuation(pair, maps):
     rows = attenuation(pair, {"donor": pair.sets("each")})
-    moved = attenuating.logits_moved(rows)
+    moved = logits_moved(rows)
     heads, mlps = (crossed(maps[kind]).sel(role="query") for kind in ("result", "mlp_out"))
     for index, name in enumerate(rows["components"].values):
         name = str(name)

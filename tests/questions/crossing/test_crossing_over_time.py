@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from hyst_interp.analysis.exchange import logits_moved
 from hyst_interp.analysis.rows import Row
 from hyst_interp.analysis.summary import cell, from_estimates, records
 from hyst_interp.errors import UserError
-from hyst_interp.questions.attenuation import measure as attenuating
 from hyst_interp.questions.attenuation.measure import attenuation
 from hyst_interp.questions.crossing.crossing_over_time import Stop, crossing_over_time, over_time_values
 from hyst_interp.questions.crossing.measure import cross_model_patching
@@ -39,7 +39,7 @@ def course(pair):
 def test_sets_are_the_donors_of_the_attenuation_and_streams_the_cells_of_the_crossing(pair, course):
     values = over_time_values(course).sel(position=10)
     rows = attenuation(pair, {"donor": pair.sets("heads,mlps,all")})
-    moved = attenuating.logits_moved(rows)
+    moved = logits_moved(rows)
     for index, name in enumerate(("heads", "mlps", "all")):
         for mine in ("into_below", "into_above", "moved"):
             np.testing.assert_allclose(values[mine].sel(mechanism=name), moved[mine].isel(row=index), rtol=0, atol=1e-5)
