@@ -56,7 +56,8 @@ def evidence(results: Results) -> Evidence:
         moved_by_heads=per_seed(moved["moved"].isel(row=np.flatnonzero(heads.values)[0])).values,
         same_dominant_head=np.array([dominant(sites["result"], seed).same for seed in seeds]),
         correlation={
-            site: np.array([_finite(between(found, seed).pearson) for seed in seeds]) for site, found in sites.items()
+            site: np.array([_finite(between(effects, seed).pearson) for seed in seeds])
+            for site, effects in sites.items()
         },
     )
 

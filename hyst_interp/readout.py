@@ -47,7 +47,7 @@ def read(
     others = trials.d_vocab - trials.first_value - 2 + same.to(torch.float64)
     middle = (values[..., trials.first_value :].sum(-1) - both) / others
     norm = values.logsumexp(-1)
-    found = {
+    quantities = {
         "margin": contextual - fixed,
         "contextual_part": contextual - middle,
         "fixed_part": middle - fixed,
@@ -56,7 +56,7 @@ def read(
         "p_contextual": (contextual - norm).exp(),
         "p_fixed": (fixed - norm).exp(),
     }
-    return {name: value.numpy().astype(np.float32) for name, value in found.items()}
+    return {name: value.numpy().astype(np.float32) for name, value in quantities.items()}
 
 
 def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:

@@ -124,12 +124,12 @@ REFERENCES: tuple[Reference, ...] = (OWN_MEAN, POOLED_MEAN, DONOR, ANCHOR_MEAN)
 
 def reference_names(anchor: bool = True) -> tuple[str, ...]:
     """Names of all references; without `anchor`, of those that do not need it."""
-    return tuple(one.name for one in REFERENCES if anchor or not one.needs_anchor)
+    return tuple(reference.name for reference in REFERENCES if anchor or not reference.needs_anchor)
 
 
 def reference(name: str) -> Reference:
     """The reference of that name; UserError where there is none."""
-    by_name = {one.name: one for one in REFERENCES}
+    by_name = {reference.name: reference for reference in REFERENCES}
     if name not in by_name:
         raise UserError(f"reference '{name}' does not exist; use one of {', '.join(by_name)}.")
     return by_name[name]
@@ -137,4 +137,4 @@ def reference(name: str) -> Reference:
 
 def exchanges() -> tuple[str, ...]:
     """Names of the references whose two directions are averaged."""
-    return tuple(one.name for one in REFERENCES if one.is_exchange)
+    return tuple(reference.name for reference in REFERENCES if reference.is_exchange)

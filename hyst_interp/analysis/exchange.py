@@ -40,7 +40,7 @@ def exchanged(found: xr.Dataset) -> xr.Dataset:
         "moved": (into_below + into_above) / 2,
         "interaction": (into_below - into_above) / 2,
     }
-    values = xr.Dataset({name: one.assign_attrs(units="logits") for name, one in parts.items()})
+    values = xr.Dataset({name: part.assign_attrs(units="logits") for name, part in parts.items()})
     return values.transpose(*(dim for dim in after.dims if dim != "branch"))
 
 

@@ -69,7 +69,7 @@ class Histories:
         return cls(load(below), load(above), trials, seed, None if anchor is None else load(anchor))
 
     def __repr__(self) -> str:
-        sides = " | ".join(describe(one.manifest) for one in (self.below, self.above))
+        sides = " | ".join(describe(checkpoint.manifest) for checkpoint in (self.below, self.above))
         return f"Pair({sides}; {self.n_trials} conflict trials; {self._known_gap()})"
 
     def _repr_html_(self) -> str:
@@ -113,7 +113,7 @@ class Histories:
     def _mark(self) -> str | None:
         """What kept numbers depend on; None while a network has none (see `kept.network_mark`)."""
         networks = (self.data.below, self.data.above, self.data.anchor)
-        marks = [network_mark(one) for one in networks if one is not None]
+        marks = [network_mark(network) for network in networks if network is not None]
         if None in marks:
             return None
         return " ".join([*map(str, marks), trials_mark(self.data.trials)])

@@ -72,7 +72,7 @@ def network_mark(model: Hooked) -> str | None:
     That is: names, types, and bytes of parameters and buffers; the modules' classes, modes, and plain attributes; and
     the configuration. Equal for two networks that are built alike from the same weights.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     settings: dict[int, Any] = {id(model.cfg): model.cfg}
     if torch_modules._has_any_global_hook():
         return None
@@ -81,40 +81,40 @@ def network_mark(model: Hooked) -> str | None:
             return None
         if (own := getattr(module, "cfg", None)) is not None:
             settings.setdefault(id(own), own)
-        found.update(f"{name}:{type(module).__module__}.{type(module).__qualname__}:{_plain(vars(module))};".encode())
+        digest.update(f"{name}:{type(module).__module__}.{type(module).__qualname__}:{_plain(vars(module))};".encode())
     for cfg in settings.values():
-        found.update(f"{_plain(vars(cfg), leave_out=('device',))};".encode())
+        digest.update(f"{_plain(vars(cfg), leave_out=('device',))};".encode())
     for group in (model.named_parameters(), model.named_buffers()):  # type: ignore[attr-defined]
         for name, tensor in group:
-            found.update(f"{name}:{tuple(tensor.shape)}:{tensor.dtype};".encode())
-            found.update(_bytes(tensor).data)
-    return found.hexdigest()
+            digest.update(f"{name}:{tuple(tensor.shape)}:{tensor.dtype};".encode())
+            digest.update(_bytes(tensor).data)
+    return digest.hexdigest()
 
 
 def trials_mark(trials: Trials) -> str:
     """Hash of every array of the trials."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for field in fields(trials):
         value = getattr(trials, field.name)
         if isinstance(value, np.ndarray):
-            found.update(f"{field.name}:{value.shape}:{value.dtype};".encode())
-            found.update(np.ascontiguousarray(value).data)
+            digest.update(f"{field.name}:{value.shape}:{value.dtype};".encode())
+            digest.update(np.ascontiguousarray(value).data)
         else:
-            found.update(f"{field.name}:{value!r};".encode())
-    return found.hexdigest()
+            digest.update(f"{field.name}:{value!r};".encode())
+    return digest.hexdigest()
 
 
 def _plain(attributes: dict[str, Any], leave_out: tuple[str, ...] = ()) -> str:
     """Numbers, words, and types as they are, functions by their names; what is none of these is left out."""
-    found = []
+    described = []
     for name, value in sorted(attributes.items()):
         if name.startswith("_") or name in leave_out:
             continue
         if value is None or isinstance(value, bool | int | float | str | list | tuple | torch.dtype):
-            found.append(f"{name}={value!r}")
+            described.append(f"{name}={value!r}")
         elif callable(value) and not isinstance(value, torch.nn.Module):
-            found.append(f"{name}={getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}")
-    return ",".join(found)
+            described.append(f"{name}={getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}")
+    return ",".join(described)
 
 
 def _bytes(tensor: torch.Tensor) -> np.ndarray:

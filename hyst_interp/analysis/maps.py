@@ -95,11 +95,13 @@ def _mask(site: str, unchanged: tuple[str, ...], dims: tuple[str, ...], labels: 
 
 def select(found: xr.Dataset, seed: int, branch: str, order: int | None = None) -> list[xr.Dataset]:
     """One history's effects, a Dataset a twin: averaged over orders, or of one order."""
-    one = found.sel(seed=seed, branch=branch)
-    one = one.mean("order") if order is None else one.sel(order=order)
-    return [one.sel(twin=twin, drop=True).assign_attrs(found.attrs, twin=str(twin)) for twin in found["twin"].values]
+    history = found.sel(seed=seed, branch=branch)
+    history = history.mean("order") if order is None else history.sel(order=order)
+    return [
+        history.sel(twin=twin, drop=True).assign_attrs(found.attrs, twin=str(twin)) for twin in found["twin"].values
+    ]
 
 
 def maps(found: xr.Dataset, seed: int, branch: str, order: int | None = None) -> list[xr.DataArray]:
     """One history's mean maps, one a twin."""
-    return [mean_map(one) for one in select(found, seed, branch, order)]
+    return [mean_map(effects) for effects in select(found, seed, branch, order)]

@@ -52,9 +52,9 @@ def twin_trials(task: Task, twin: str, trials: int, seed: int | None) -> Trials:
 def refuse_other_shapes(pair: PairData) -> None:
     """UserError unless both histories are networks of one shape."""
     for name in ("n_layers", "n_heads", "d_model", "d_mlp", "d_vocab"):
-        one, two = getattr(pair.below.cfg, name), getattr(pair.above.cfg, name)
-        if one != two:
+        below, above = getattr(pair.below.cfg, name), getattr(pair.above.cfg, name)
+        if below != above:
             raise UserError(
-                f"{name} is {one} in the network from below and {two} in the one from above;"
+                f"{name} is {below} in the network from below and {above} in the one from above;"
                 " compare two networks of one shape."
             )

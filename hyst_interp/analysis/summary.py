@@ -72,7 +72,7 @@ def summarise(values: xr.DataArray | xr.Dataset, unit: str | None = None, level:
         ValueError: neither seed nor trial; NaN among the replicates of a cell, where others are numbers.
     """
     if isinstance(values, xr.Dataset):
-        return join({str(name): summarise(one, unit, level) for name, one in values.data_vars.items()})
+        return join({str(name): summarise(variable, unit, level) for name, variable in values.data_vars.items()})
     dim = replicate_of(values)
     wide = replicates(values).transpose(..., dim)
     method, _ = _OVER[dim]
@@ -115,7 +115,7 @@ def shares(part: xr.DataArray | xr.Dataset, whole: xr.DataArray, unit: str = "sh
         whole: the same replicates; its other dims are among the part's.
     """
     if isinstance(part, xr.Dataset):
-        return join({str(name): shares(one, whole, unit) for name, one in part.data_vars.items()})
+        return join({str(name): shares(variable, whole, unit) for name, variable in part.data_vars.items()})
     dim = replicate_of(part)
     top, bottom = xr.broadcast(replicates(part), replicates(whole))
     top = top.transpose(..., dim)
@@ -145,7 +145,7 @@ def join(tables: Mapping[str, xr.Dataset], dim: str = QUANTITY) -> xr.Dataset:
     """Tables side by side along a dimension; where one has fewer dims than another, its cells are repeated."""
     parts = (
         xr.broadcast(*tables.values())
-        if len({tuple(sorted(map(str, one.dims))) for one in tables.values()}) > 1
+        if len({tuple(sorted(map(str, table.dims))) for table in tables.values()}) > 1
         else tuple(tables.values())
     )
     joined = xr.concat(
@@ -164,10 +164,10 @@ def cell(table: xr.Dataset, **labels: object) -> Estimate:
         KeyError: a label that the table does not have.
         ValueError: labels that leave more than one cell.
     """
-    one = table.sel(labels) if labels else table
-    if one["estimate"].size != 1:
-        raise ValueError(f"{one['estimate'].size} cells are left, of dims {one['estimate'].dims}; name one")
-    return _estimate({name: one[name].values.item() for name in (*_NUMBERS, *_WORDS, "n")})
+    selected = table.sel(labels) if labels else table
+    if selected["estimate"].size != 1:
+        raise ValueError(f"{selected['estimate'].size} cells are left, of dims {selected['estimate'].dims}; name one")
+    return _estimate({name: selected[name].values.item() for name in (*_NUMBERS, *_WORDS, "n")})
 
 
 def records(table: xr.Dataset, *dims: str) -> list[Row]:
@@ -182,22 +182,23 @@ def records(table: xr.Dataset, *dims: str) -> list[Row]:
     sizes = [table.sizes[dim] for dim in rows]
     labels = {dim: table[dim].values for dim in rows if dim in table.coords}
     facts = {
-        str(name): one
-        for name, one in table.coords.items()
-        if name not in table.dims and one.dims and set(one.dims) <= set(rows)
+        str(name): coordinate
+        for name, coordinate in table.coords.items()
+        if name not in table.dims and coordinate.dims and set(coordinate.dims) <= set(rows)
     }
     quantities = [str(name) for name in table[QUANTITY].values] if QUANTITY in table.dims else ["estimate"]
     made = []
     for index in np.ndindex(*sizes):
         row: Row = {dim: _plain(labels[dim][i]) for dim, i in zip(rows, index, strict=True) if dim in labels}
         row |= {
-            name: _plain(one.values[tuple(index[rows.index(str(d))] for d in one.dims)]) for name, one in facts.items()
+            name: _plain(coordinate.values[tuple(index[rows.index(str(d))] for d in coordinate.dims)])
+            for name, coordinate in facts.items()
         }
         for q, name in enumerate(quantities):
             at = (*index, q) if QUANTITY in table.dims else index
-            found = _estimate({key: array[at] for key, array in arrays.items()})
-            if found.reason != NOT_MEASURED:
-                row[name] = found
+            estimate = _estimate({key: array[at] for key, array in arrays.items()})
+            if estimate.reason != NOT_MEASURED:
+                row[name] = estimate
         made.append(row)
     return made
 
@@ -222,7 +223,7 @@ def _plain(value: object) -> object:
 
 def _from_flat(template: xr.DataArray, estimates: Sequence[Estimate]) -> xr.Dataset:
     def column(name: str, kind: type | str) -> np.ndarray:
-        values = [getattr(one, name) for one in estimates]
+        values = [getattr(estimate, name) for estimate in estimates]
         if kind is float:
             values = [np.nan if value is None else value for value in values]
         return np.array(["" if v is None else v for v in values] if kind is object else values, dtype=kind).reshape(

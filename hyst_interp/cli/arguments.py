@@ -110,22 +110,22 @@ def anchor(given: str | None, below: str, manifest: "Manifest") -> Path | None:
 
     recorded = manifest.provenance.anchor
     if given is not None:
-        directory, found = read_manifest(given)
+        directory, anchor_manifest = read_manifest(given)
         try:
-            refuse_unlike(manifest, found, ordered=False)
+            refuse_unlike(manifest, anchor_manifest, ordered=False)
         except UserError as error:
             raise UserError(f"--anchor '{given}' does not fit: {error}") from None
-        if recorded is not None and found.weights != recorded.weights:
+        if recorded is not None and anchor_manifest.weights != recorded.weights:
             note(f"--anchor '{given}' is not the recorded ancestor of '{below}'.")
         return directory
     own = find_checkpoint(below).resolve().parents[2:3]
     if recorded is None or not own:
         return None
     try:
-        directory, found = read_manifest(own[0] / "anchor")
+        directory, anchor_manifest = read_manifest(own[0] / "anchor")
     except UserError:
         return None
-    return directory if found.weights == recorded.weights else None
+    return directory if anchor_manifest.weights == recorded.weights else None
 
 
 def output_file(option: str, text: str, suffixes: Sequence[str]) -> Path:

@@ -46,15 +46,15 @@ def explore(
     on_terminal(f"looking at every head on {trials} trials …")
     with one_thread():  # the same bytes on every call
         both = Histories.open(below, above, seed=seed)
-        found = explore_pair(both, trials)
-    page = explorer_page(found)
+        exploration = explore_pair(both, trials)
+    page = explorer_page(exploration)
     with new_file(file) as part:
         part.write_text(page, "utf-8")
     data = {
         "schema": schema("explore"),
         "trials": trials,
-        "layers": found.sizes["layer"],
-        "heads": found.sizes["head"],
+        "layers": exploration.sizes["layer"],
+        "heads": exploration.sizes["head"],
         "bytes": len(page.encode()),
         "read": [str(both.below.directory), str(both.above.directory)],
         "wrote": [str(file)],

@@ -76,7 +76,7 @@ def parameters(weights: Path) -> int:
 
 def _leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [leaf for key, one in value.items() for leaf in _leaves(one, f"{name}.{key}" if name else key)]
+        return [leaf for key, item in value.items() for leaf in _leaves(item, f"{name}.{key}" if name else key)]
     return [(name, value)]
 
 

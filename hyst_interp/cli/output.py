@@ -49,7 +49,7 @@ def schema(command: str) -> str:
 def finite(value: Any) -> Any:
     """A number, or nested lists of numbers, with None for whatever is not finite."""
     if isinstance(value, list):
-        return [finite(one) for one in value]
+        return [finite(element) for element in value]
     return value + 0.0 if math.isfinite(value) else None  # + 0.0 turns −0 into 0
 
 

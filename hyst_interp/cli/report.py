@@ -12,13 +12,13 @@ def report(run: RunDirectory, format: Format = "table") -> Answer:
       hyst-interp report runs/paper
     """
     check_format(format)
-    found, _ = finished_run(run, ("behaviour", "trajectory"))
+    finished, _ = finished_run(run, ("behaviour", "trajectory"))
 
     from hyst_interp.study.reproduce import remake_report
 
-    page = remake_report(found.root)
-    read = [str(path) for path in sorted(found.results.glob("*.nc"))]
-    wrote = [str(page), *(str(path) for path in sorted(found.figures.glob("*.html")))]
+    page = remake_report(finished.root)
+    read = [str(path) for path in sorted(finished.results.glob("*.nc"))]
+    wrote = [str(page), *(str(path) for path in sorted(finished.figures.glob("*.html")))]
     data = {"schema": schema("report"), "read": read, "wrote": wrote}
     rows = [{"action": action, "file": file} for action in ("read", "wrote") for file in data[action]]
     return Answer(data, rows, lambda colour: "\n".join(f"{r['action']:<6} {r['file']}" for r in rows), format)

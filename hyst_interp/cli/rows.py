@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with its estimates as dictionaries, and null for what is not finite."""
-    found: dict[str, Any] = {}
+    plain_row: dict[str, Any] = {}
     for name, value in row.items():
         if hasattr(value, "to_dict"):
-            found[name] = value.to_dict()
+            plain_row[name] = value.to_dict()
         elif isinstance(value, float):
-            found[name] = finite(value)
+            plain_row[name] = finite(value)
         else:
-            found[name] = list(value) if isinstance(value, tuple) else value
-    return found
+            plain_row[name] = list(value) if isinstance(value, tuple) else value
+    return plain_row
 
 
 def draw(rows: "Rows", file: Path | None, data: dict[str, Any]) -> None:

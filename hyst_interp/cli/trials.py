@@ -40,12 +40,12 @@ def trials(
 
     # As comparison's evaluation_trials draws them, without its tensor library.
     stream = Stream("evaluation", manifest.setup.seed if seed is None else seed)
-    found = task_of(manifest.setup).trials(stream, n, conflict)
-    write_trials(found, file)
-    columns = [*found.arrays(), "position_labels", "first_value", "d_vocab"]
+    drawn = task_of(manifest.setup).trials(stream, n, conflict)
+    write_trials(drawn, file)
+    columns = [*drawn.arrays(), "position_labels", "first_value", "d_vocab"]
     data = {
         "schema": schema("trials"),
-        "trials": len(found),
+        "trials": len(drawn),
         "conflict": conflict,
         "stream": stream.name,
         "columns": columns,
@@ -53,6 +53,6 @@ def trials(
         "wrote": [str(file)],
     }
     kind = "conflict trials" if conflict else "trials of the input distribution"
-    lines = [f"wrote    {file}: {len(found):,} {kind}", f"columns  {', '.join(columns[:6])},"]
+    lines = [f"wrote    {file}: {len(drawn):,} {kind}", f"columns  {', '.join(columns[:6])},"]
     lines += [f"         {', '.join(columns[6:])}", f"stream   {stream.name}", f"read     {directory}"]
     return Answer(data, [data], lambda colour: "\n".join(lines), format)

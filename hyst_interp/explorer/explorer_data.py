@@ -39,7 +39,7 @@ def circuits(below: Hooked, above: Hooked, trials: Trials) -> xr.Dataset:
     }
     dims = {"qk": ("query_token", "key_token"), "ov": ("source", "token")}
     values = {name: _heads(matrix, (below, above)) for name, matrix in (("qk", qk_circuit), ("ov", ov_circuit))}
-    found = {
+    variables = {
         name: (
             ("history", "layer", "head", *dims[name]),
             _with_difference(values[name]),
@@ -48,7 +48,7 @@ def circuits(below: Hooked, above: Hooked, trials: Trials) -> xr.Dataset:
         for name in values
     }
     coords = {"history": HISTORIES, **{dim: names for pair in dims.values() for dim in pair}}
-    return xr.Dataset(found, _counted(coords, below))
+    return xr.Dataset(variables, _counted(coords, below))
 
 
 def exploration(below: Hooked, above: Hooked, trials: Trials, rule: Int[np.ndarray, " key"]) -> xr.Dataset:
@@ -65,12 +65,12 @@ def exploration(below: Hooked, above: Hooked, trials: Trials, rule: Int[np.ndarr
         `fixed`, `query` (trial), `rule` (key). The difference is below − above.
     """
     looked = [_looked_at(model, trials) for model in (below, above)]
-    logits = np.stack([one[0] for one in looked])
-    margins = np.stack([read(torch.from_numpy(one), trials)["margin"] for one in logits])
+    logits = np.stack([look[0] for look in looked])
+    margins = np.stack([read(torch.from_numpy(history_logits), trials)["margin"] for history_logits in logits])
     shown = {
         "pattern": (
             ("history", "trial", "layer", "head", "query_pos", "key_pos"),
-            _with_difference(np.stack([one[1] for one in looked])),
+            _with_difference(np.stack([look[1] for look in looked])),
             {"units": "share of attention", "method": "attention pattern"},
         ),
         "logits": (("history", "trial", "token"), _with_difference(logits), {"units": "logits"}),
@@ -82,8 +82,8 @@ def exploration(below: Hooked, above: Hooked, trials: Trials, rule: Int[np.ndarr
         "rule": ("key", rule),
     }
     places = {dim: list(trials.position_labels) for dim in ("pos", "query_pos", "key_pos")}
-    found = xr.merge([circuits(below, above, trials), xr.Dataset(shown, _counted(places, below))])
-    return found.assign_attrs(first_value=trials.first_value)
+    merged = xr.merge([circuits(below, above, trials), xr.Dataset(shown, _counted(places, below))])
+    return merged.assign_attrs(first_value=trials.first_value)
 
 
 def _counted(coords: dict, model: Hooked) -> dict:
@@ -108,8 +108,8 @@ def _with_difference(values: np.ndarray) -> np.ndarray:
 def _looked_at(model: Hooked, trials: Trials) -> tuple[np.ndarray, np.ndarray]:
     """Logits at the query (trial, token), and patterns (trial, layer, head, query_pos, key_pos)."""
     names = [hook_pattern(layer) for layer in range(model.cfg.n_layers)]
-    logits, found = capture(model, torch.from_numpy(trials.tokens).to(device_of(model)), names)
-    patterns = np.stack([found[name].cpu().numpy() for name in names], axis=1)
+    logits, activations = capture(model, torch.from_numpy(trials.tokens).to(device_of(model)), names)
+    patterns = np.stack([activations[name].cpu().numpy() for name in names], axis=1)
     return logits[:, -1].cpu().numpy(), patterns
 
 
@@ -125,5 +125,5 @@ def explore_pair(pair: Histories, trials: int = 12) -> xr.Dataset:
     sides = zip(BRANCHES, (pair.below.manifest, pair.above.manifest), strict=True)
     changed = {side: "" if pair.as_loaded(side) else ", changed since" for side in BRANCHES}
     return shown.assign_attrs(
-        {side: f"{describe(one)}, weights {one.weights[:12]}{changed[side]}" for side, one in sides}
+        {side: f"{describe(manifest)}, weights {manifest.weights[:12]}{changed[side]}" for side, manifest in sides}
     )

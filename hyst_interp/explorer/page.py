@@ -101,6 +101,6 @@ def _steps(array: xr.DataArray, *dims: str) -> list:
 def _option(found: xr.Dataset, trial: int) -> str:
     """A trial in its menu: `1: k3→?  contextual v9, fixed v2`."""
     names = found["token"].values
-    one = found.isel(trial=trial)
-    query, contextual, fixed = (str(names[int(one[key])]) for key in ("query", "contextual", "fixed"))
+    asked = found.isel(trial=trial)
+    query, contextual, fixed = (str(names[int(asked[key])]) for key in ("query", "contextual", "fixed"))
     return f"{trial + 1}: {query}→?  contextual {contextual}, fixed {fixed}"

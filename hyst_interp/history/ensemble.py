@@ -111,8 +111,10 @@ def _trajectories(
     def take_update(block: _Block, place: int) -> None:
         with repeatable(device), sdpa_kernel(SDPBackend.MATH):
             losses = losses_of(views, block.tokens[block.drawn[place]], block.targets[place])
-            found = torch.autograd.grad(losses.sum(), list(views.values()), materialize_grads=True, allow_unused=True)
-            gradients = torch.cat([gradient.reshape(len(states), -1) for gradient in found], dim=1)
+            derivatives = torch.autograd.grad(
+                losses.sum(), list(views.values()), materialize_grads=True, allow_unused=True
+            )
+            gradients = torch.cat([gradient.reshape(len(states), -1) for gradient in derivatives], dim=1)
             with torch.no_grad():
                 update(optimizer, rows, moments, gradients, block.aged[place])
 

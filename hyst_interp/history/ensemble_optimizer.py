@@ -76,23 +76,23 @@ def stack_moments(
     """The members' moments as rows; zeros, which torch starts from too, for a member that has none."""
     stacked = {}
     for key in MOMENTS[config.name]:
-        found = [{name: held[key] for name, held in member.items()} for member in moments]
+        by_member = [{name: held[key] for name, held in member.items()} for member in moments]
         width = sum(shape.numel() for shape in layout.shapes.values())
-        rows = [layout.row(held) if held else torch.zeros(width) for held in found]
+        rows = [layout.row(held) if held else torch.zeros(width) for held in by_member]
         stacked[key] = torch.stack(rows).to(device)
     return stacked
 
 
 def factors(config: OptimizerConfig, ages: Sequence[int], count: int) -> Float[np.ndarray, "update member factor"]:
     """What the next `count` updates need to know of members that have had `ages` updates: see `FACTORS`."""
-    found = np.ones((count, len(ages), FACTORS), dtype=np.float32)
+    values = np.ones((count, len(ages), FACTORS), dtype=np.float32)
     if config.name in ("adamw", "adam"):
         first, second = config.betas
         for update in range(count):
             for member, age in enumerate(ages):
                 step = age + update + 1
-                found[update, member] = config.lr / (1 - first**step), math.sqrt(1 - second**step)
-    return found
+                values[update, member] = config.lr / (1 - first**step), math.sqrt(1 - second**step)
+    return values
 
 
 def clip(gradients: Rows, norm: float) -> Rows:

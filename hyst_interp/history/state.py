@@ -66,12 +66,12 @@ class TrainingState:
 
 def tensors_hash(tensors: Mapping[str, torch.Tensor]) -> str:
     """SHA-256 of named tensors: names, shapes, types, and bytes, in the order of the names."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(tensors):
         value = tensors[name].detach().cpu().contiguous()
-        found.update(f"{name}:{tuple(value.shape)}:{value.dtype};".encode())
-        found.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())  # numpy knows no bfloat16
-    return found.hexdigest()
+        digest.update(f"{name}:{tuple(value.shape)}:{value.dtype};".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())  # numpy knows no bfloat16
+    return digest.hexdigest()
 
 
 def initial_state(setup: SetUp) -> TrainingState:

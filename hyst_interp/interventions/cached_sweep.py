@@ -48,8 +48,8 @@ def cached_sweep(
     network = Network(model)
     for part in chunks(len(trials)):
         base = BaseRun(network, torch.from_numpy(source[part]))
-        here = [[edit.rows(part) for edit in cell] for cell in cells]
-        parts.append(sweep_from(base, trials.take(part), here, budget, observe))
+        chunk_cells = [[edit.rows(part) for edit in cell] for cell in cells]
+        parts.append(sweep_from(base, trials.take(part), chunk_cells, budget, observe))
     return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
 
 
@@ -59,24 +59,24 @@ def sweep_from(
     """The sweep of one chunk whose base run is at hand; edits and trials are those of the chunk, and fit it (`fit`)."""
     before = Seen(base.logits, base.resid[-1][:, -1])
     undisturbed = observe.measure(before, before, trials)
-    found = {name: np.repeat(value[None], len(cells), 0) for name, value in undisturbed.items()}
+    measured = {name: np.repeat(value[None], len(cells), 0) for name, value in undisturbed.items()}
     for group in _groups(base, cells):
         values = trials.take(group.trials)
         for members in _within(budget, group, base.network.cfg, base.resid[0].shape[1]):
             seen = ResumedForward(base, group, [cells[index] for index in members]).seen()
             for name, value in observe.measure(seen, before.rows(group.trials), values).items():
-                found[name][np.array(members)[:, None], group.trials[None]] = value
-    return found
+                measured[name][np.array(members)[:, None], group.trials[None]] = value
+    return measured
 
 
 def _groups(base: BaseRun, cells: Sequence[Cell]) -> Iterator[Group]:
     """Where every cell has to start, for which trials; cells and trials that nothing changes are left out."""
-    found: dict[tuple, Group] = {}
+    groups: dict[tuple, Group] = {}
     for index, cell in enumerate(cells):
         for layer, step, start, trials in _starts(base, cell):
             key = (layer, step, start, trials.tobytes())
-            found.setdefault(key, Group(layer, step, start, trials, [])).cells.append(index)
-    yield from found.values()
+            groups.setdefault(key, Group(layer, step, start, trials, [])).cells.append(index)
+    yield from groups.values()
 
 
 def _starts(base: BaseRun, cell: Cell) -> Iterator[tuple[int, str, int, np.ndarray]]:

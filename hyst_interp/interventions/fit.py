@@ -94,7 +94,8 @@ def _width(edit: Edit, cfg: Any, n_pos: int | None) -> int | None:
 
 def _fits(shape: tuple[int, ...], legal: list[Shape]) -> bool:
     return any(
-        len(shape) == len(one) and all(b is None or a == b for a, b in zip(shape, one, strict=True)) for one in legal
+        len(shape) == len(legal_shape) and all(b is None or a == b for a, b in zip(shape, legal_shape, strict=True))
+        for legal_shape in legal
     )
 
 
@@ -103,4 +104,4 @@ def _name(site: Site) -> str:
 
 
 def _text(shape: Shape) -> str:
-    return f"[{', '.join('any' if one is None else str(one) for one in shape)}]"
+    return f"[{', '.join('any' if size is None else str(size) for size in shape)}]"

@@ -51,15 +51,15 @@ def _counting(hook: Hook, point: object, fired: list[int], index: int):
 
 def capture(model: Hooked, tokens: torch.Tensor, names: Sequence[str]) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Logits [trial, pos, d_vocab] and clones of the named activations of one forward pass."""
-    found: dict[str, torch.Tensor] = {}
+    activations: dict[str, torch.Tensor] = {}
 
     def recorder(name: str) -> Hook:
         def record(act: torch.Tensor, hook: object) -> torch.Tensor:
-            found[name] = act.detach().clone()
+            activations[name] = act.detach().clone()
             return act
 
         return record
 
     with torch.no_grad(), installed(model, [(name, recorder(name)) for name in names]):
         logits = model(tokens)
-    return logits, found
+    return logits, activations

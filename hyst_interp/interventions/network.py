@@ -56,7 +56,7 @@ class Network:
         """What the MLP adds to the residual stream."""
         block, act = self.model.blocks[layer], ACTIVATIONS[self.cfg.act_fn]
         rows, mlp = self._norm(block.ln2, mid).flatten(0, -2), block.mlp
-        w_in, b_in, w_out, b_out = (one.detach() for one in (mlp.W_in, mlp.b_in, mlp.W_out, mlp.b_out))
+        w_in, b_in, w_out, b_out = (parameter.detach() for parameter in (mlp.W_in, mlp.b_in, mlp.W_out, mlp.b_out))
         return written_by_mlp(rows, w_in, b_in, act, w_out, b_out).view(mid.shape)
 
     def logits(self, final: Float[torch.Tensor, "*rows d_model"]) -> Float[torch.Tensor, "*rows d_vocab"]:
@@ -91,11 +91,11 @@ class BaseRun:
             "mlp_out": [] if network.cfg.attn_only else [hook_mlp_out(layer) for layer in layers],
         }
         names = [name for group in (stream, *places.values()) for name in group]
-        logits, found = capture(network.model, tokens.to(network.device), names)
+        logits, activations = capture(network.model, tokens.to(network.device), names)
         self.logits = logits[:, -1]
-        self.resid = [found[name] for name in stream]
+        self.resid = [activations[name] for name in stream]
         self.keys, self.values, self.z, self.pattern, self.mid, self.mlp_out = (
-            [found[name] for name in group] for group in places.values()
+            [activations[name] for name in group] for group in places.values()
         )
         self.normed = [network.norm_attention(layer, self.resid[layer]) for layer in layers]
 

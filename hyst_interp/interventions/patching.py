@@ -89,7 +89,7 @@ def masks(trials: Trials, axis: Axis) -> list[Bool[np.ndarray, "trial pos"]]:
     n_pos = trials.tokens.shape[1]
     after = np.arange(n_pos)[None] >= trials.changed.argmax(1)[:, None]
     if axis == "position":
-        return [one & after for one in np.eye(n_pos, dtype=bool)]
+        return [position & after for position in np.eye(n_pos, dtype=bool)]
     return [trials.role_positions(role) & after for role in trials.role_names]
 
 
@@ -130,9 +130,9 @@ def _chunk(model: Hooked, trials: Trials, plan: Grid, direction: Direction, axis
         for site in plan.sites
         for mask in masks(trials, axis)
     ]
-    found = cached_sweep(model, trials, [[], *cells], corrupted=direction == "denoise")
-    effects = {name: (found[name][1:] - found[name][:1]).reshape(*plan.shape, len(trials)) for name in ANSWERS}
-    return effects | {"base": found["margin"][0], "donor": donor}
+    measured = cached_sweep(model, trials, [[], *cells], corrupted=direction == "denoise")
+    effects = {name: (measured[name][1:] - measured[name][:1]).reshape(*plan.shape, len(trials)) for name in ANSWERS}
+    return effects | {"base": measured["margin"][0], "donor": donor}
 
 
 def _own(act: torch.Tensor, site: Site) -> torch.Tensor:

@@ -52,8 +52,8 @@ def sweep(
         tokens, some = torch.from_numpy(source[part]), trials.take(part)
         before = _seen(model, tokens, (), observe) if observe.compares else None
         seen = (_seen(model, tokens, [edit.rows(part) for edit in cell], observe) for cell in cells)
-        measured = [observe.measure(one, before or one, some) for one in seen]
-        parts.append({name: np.stack([one[name] for one in measured]) for name in measured[0]})
+        measured = [observe.measure(outcome, before or outcome, some) for outcome in seen]
+        parts.append({name: np.stack([outcome[name] for outcome in measured]) for name in measured[0]})
     return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
 
 

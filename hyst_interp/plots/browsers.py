@@ -23,5 +23,5 @@ def browser_path() -> str | None:
     given = os.environ.get("BROWSER_PATH")
     if given:
         return shutil.which(given)
-    found = (shutil.which(name) for name in (*NAMES, *PLACES))
-    return next((path for path in found if path), None)
+    paths = (shutil.which(name) for name in (*NAMES, *PLACES))
+    return next((path for path in paths if path), None)

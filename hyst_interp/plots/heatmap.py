@@ -65,11 +65,11 @@ def heatmap(
         "categoryarray": columns,
     }
     for index, (answer, history) in enumerate((a, h) for a in answers for h in histories):
-        one = cells.sel(history=history, answer=answer).values.reshape(len(rows), len(columns))
+        panel = cells.sel(history=history, answer=answer).values.reshape(len(rows), len(columns))
         x_name, y_name = axis_names(index)
         figure.add_trace(
             go.Heatmap(
-                z=one,
+                z=panel,
                 x=columns,
                 y=rows,
                 xaxis=x_name,

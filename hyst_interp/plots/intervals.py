@@ -15,8 +15,8 @@ def limits(points, ends, reach: float = 0.75) -> tuple[float, float]:
 
     NaN is left out.
     """
-    found = np.concatenate([np.ravel(points), [0.0]])
-    low, high = float(np.nanmin(found)), float(np.nanmax(found))
+    values = np.concatenate([np.ravel(points), [0.0]])
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     size = max(high - low, 1e-6)
     known = np.ravel(ends)
     known = known[np.isfinite(known)]
@@ -46,8 +46,8 @@ def whiskers(
     line = {"color": rgba(colour, opacity), "width": 1.6}
     traces = [go.Scatter(**_turned(along, across, vertical), mode="lines", line=line, name="interval", **quiet)]
     if heads:
-        marker = {"symbol": [one[2] for one in heads], "size": 8, "color": colour, "opacity": 1}
-        ends = _turned([one[0] for one in heads], [one[1] for one in heads], vertical)
+        marker = {"symbol": [head[2] for head in heads], "size": 8, "color": colour, "opacity": 1}
+        ends = _turned([head[0] for head in heads], [head[1] for head in heads], vertical)
         traces.append(go.Scatter(**ends, mode="markers", marker=marker, name="interval goes on", **quiet))
     return traces
 

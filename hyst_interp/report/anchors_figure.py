@@ -29,15 +29,15 @@ def anchor_convergence(evaluations: xr.Dataset, targets: dict[str, float], stack
     for index, (name, words) in enumerate(PANELS.items()):
         x_name, y_name = axis_names(index)
         for seed in evaluations["seed"].values:
-            one = evaluations.sel(seed=seed).dropna("evaluation", subset=["step"])
+            convergence = evaluations.sel(seed=seed).dropna("evaluation", subset=["step"])
             figure.add_trace(
                 go.Scatter(
-                    x=one["step"].values,
-                    y=one[name].values,
+                    x=convergence["step"].values,
+                    y=convergence[name].values,
                     mode="lines+markers",
                     line={"color": rgba(colour, 0.75), "width": 1.4},
                     marker={
-                        "size": [0] * (one.sizes["evaluation"] - 1) + [8],
+                        "size": [0] * (convergence.sizes["evaluation"] - 1) + [8],
                         "symbol": "diamond",
                         "color": colour,
                         "opacity": 1,

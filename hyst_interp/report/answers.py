@@ -37,7 +37,7 @@ def carriers(named: Iterable[tuple[str, Estimate]], gap: Estimate) -> list[tuple
     if gap.estimate is None or not gap.excludes(0):
         return []
     sign = 1 if gap.estimate > 0 else -1
-    there = [(name, one) for name, one in named if one.excludes(0) and (one.estimate or 0) * sign > 0]
+    there = [(name, part) for name, part in named if part.excludes(0) and (part.estimate or 0) * sign > 0]
     return sorted(there, key=lambda pair: -abs(pair[1].estimate or 0.0))
 
 
@@ -49,7 +49,7 @@ def name_carriers(question: str, named: list[tuple[str, Estimate]], gap: Estimat
             f"of {len(named)}, none has an interval that leaves out 0 on the side of the gap, {estimate(gap)} logits"
         )
         return Answer(question, UNDETERMINED, words, control, CARRIER_RULE)
-    told = [f"{name} {estimate(one)}" for name, one in there[:MOST]]
+    told = [f"{name} {estimate(part)}" for name, part in there[:MOST]]
     more = f"; {len(there) - MOST} further" if len(there) > MOST else ""
     words = f"of the gap of {estimate(gap)} logits: {listed(told)}{more} (of {len(named)})"
     return Answer(question, listed([name for name, _ in there[:MOST]]), words, control, CARRIER_RULE)

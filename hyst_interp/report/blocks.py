@@ -69,7 +69,7 @@ class Chapter:
     @property
     def drawn(self) -> dict[str, Figure]:
         """Figures by name."""
-        return {one.name: one for one in self.figures}
+        return {figure.name: figure for figure in self.figures}
 
 
 def cells(*texts: str | Cell) -> list[Cell]:

@@ -39,8 +39,8 @@ def write_report(study: StudyConfig, root: Path, kind: str, digest: str) -> None
         part.write_text(page(source, made), "utf-8")
     with new_directory(run.figures) as directory:
         (directory / PLOTLY).write_text(get_plotlyjs(), "utf-8")
-        for one in (figure for chapter in made for figure in chapter.figures):
-            (directory / f"{one.name}.html").write_text(figure_page(one), "utf-8")
+        for drawn in (figure for chapter in made for figure in chapter.figures):
+            (directory / f"{drawn.name}.html").write_text(figure_page(drawn), "utf-8")
         write_stage(directory, kind, digest)
 
 

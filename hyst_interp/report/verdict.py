@@ -51,7 +51,7 @@ def verdict(source: RunResults) -> Finding:
     """The verdict of a run, from its claims, its relaxation, and its maps."""
     row = claim(source, "arrival-gap")
     arrival = row.estimate if row else source.once(attenuation_of_run.replaced)[0].gap
-    found = kind(arrival, source.once(gap_of_run.relaxation))
+    conclusion = kind(arrival, source.once(gap_of_run.relaxation))
     hold = source.last_hold
     sentences = {
         Verdict.TRANSIENT_OVERSHOOT: "Finite-rate history dependence, a transient overshoot: on arrival the network"
@@ -63,7 +63,9 @@ def verdict(source: RunResults) -> Finding:
         Verdict.UNDETERMINED: "Undetermined: this run does not say whether history leaves a difference on arrival that"
         f" is gone, or one that is still there, after {hold} shared updates.",
     }
-    return Finding(found, sentences[found], [*_course(source, arrival), *_circuit(source), *_limits(source, found)])
+    return Finding(
+        conclusion, sentences[conclusion], [*_course(source, arrival), *_circuit(source), *_limits(source, conclusion)]
+    )
 
 
 def _course(source: RunResults, arrival: Estimate) -> list[str]:
@@ -76,8 +78,8 @@ def _course(source: RunResults, arrival: Estimate) -> list[str]:
         )
     if source.once(gap_of_run.named_phases):
         named = [
-            f"{one.name} ({number(one.gap.estimate)} logits{_when(source, one)})"
-            for one in source.once(gap_of_run.named_phases)
+            f"{phase.name} ({number(phase.gap.estimate)} logits{_when(source, phase)})"
+            for phase in source.once(gap_of_run.named_phases)
         ]
         reasons.append(
             f"After the last update away from p0 the mean gap goes through {listed(named)}; where it is sampled decides"
@@ -94,9 +96,9 @@ def _course(source: RunResults, arrival: Estimate) -> list[str]:
 def _later(source: RunResults) -> str:
     """That an overshoot follows arrival, where one does."""
     over = [
-        one
-        for one in source.once(gap_of_run.named_phases)
-        if one.name == "overshoot" and _hold(source, one) is not None
+        phase
+        for phase in source.once(gap_of_run.named_phases)
+        if phase.name == "overshoot" and _hold(source, phase) is not None
     ]
     return f"; the overshoot, its opposite, follows{_when(source, over[0])}" if over else ""
 

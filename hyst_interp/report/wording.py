@@ -78,7 +78,7 @@ def reason(one: Estimate) -> str:
 
 def blanks(ones: Iterable[Estimate]) -> tuple[str, ...]:
     """A note for a table that has undefined numbers: each reason once."""
-    reasons = dict.fromkeys(reason(one) for one in ones if one.estimate is None)
+    reasons = dict.fromkeys(reason(blank) for blank in ones if blank.estimate is None)
     return tuple(f"Undefined: {why}." for why in reasons)
 
 

@@ -96,13 +96,13 @@ class Checkpoint:
         place, setup = self.provenance, self.manifest.setup
         model = setup.model
         mlp = f", MLP {model.d_mlp}" if model.d_mlp else ", no MLP"
-        count = sum(one.numel() for one in self.weights.values())
+        count = sum(tensor.numel() for tensor in self.weights.values())
         updates = [f"{place.step:,} since initialisation"]
         if place.branch is not None:
             updates.append(f"{place.position:,} since the fork")
         hashes = {"weights": self.manifest.weights, "state": self.manifest.state}
         hashes |= {"anchor": place.anchor.weights} if place.anchor else {}
-        found = {
+        facts = {
             "what": describe(self.manifest),
             "seed": str(setup.seed),
             "branch": f"from {place.branch}" if place.branch else "none: an anchor",
@@ -114,8 +114,8 @@ class Checkpoint:
             "keeps": f"{count:,} weights" + (", optimizer moments" if self.moments is not None else ", no optimizer"),
             **{f"hash of {name}": value for name, value in hashes.items()},
         }
-        found |= {name: value for name in ("schedule", "exposure") if (value := getattr(place, name))}
-        return found | {"directory": str(self.directory)}
+        facts |= {name: value for name in ("schedule", "exposure") if (value := getattr(place, name))}
+        return facts | {"directory": str(self.directory)}
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -157,7 +157,7 @@ def save(
         safetensors.torch.save_file(dict(state.weights), part / WEIGHTS)
         files = [WEIGHTS]
         if optimizer:
-            flat = {f"{name}/{key}": value for name, found in state.moments.items() for key, value in found.items()}
+            flat = {f"{name}/{key}": value for name, kept in state.moments.items() for key, value in kept.items()}
             safetensors.torch.save_file(flat, part / OPTIMIZER)
             files.append(OPTIMIZER)
         manifest = Manifest(

@@ -55,13 +55,13 @@ def stack(parts: Sequence[xr.Dataset], dim: str, labels: Sequence) -> xr.Dataset
 def anchor_evaluations(run: Run, seeds: Sequence[int]) -> xr.Dataset:
     """What the convergence criterion saw (seed, evaluation), padded with NaN; formed_at, age, last_step (seed)."""
     evaluations = [read_results(run.anchor(seed) / "convergence.nc") for seed in seeds]
-    longest = max(one.sizes["evaluation"] for one in evaluations)
+    longest = max(evaluation.sizes["evaluation"] for evaluation in evaluations)
     padded = [
-        one.reset_coords("step").astype("float64").pad(evaluation=(0, longest - one.sizes["evaluation"]))
-        for one in evaluations
+        evaluation.reset_coords("step").astype("float64").pad(evaluation=(0, longest - evaluation.sizes["evaluation"]))
+        for evaluation in evaluations
     ]
     facts = {
-        name: ("seed", [int(one.attrs[attribute]) for one in evaluations])
+        name: ("seed", [int(evaluation.attrs[attribute]) for evaluation in evaluations])
         for name, attribute in (("formed_at", "formed_at"), ("age", "age"), ("last_step", "step"))
     }
     return stack(padded, "seed", seeds).assign_coords(facts).drop_attrs(deep=False).set_coords("step")

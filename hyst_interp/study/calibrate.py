@@ -40,8 +40,8 @@ def run(study: StudyConfig, root: Path, stage: Stage) -> None:
         for state in trajectory(arrival, hold_schedule(study.holds[-1], study.p0), at=list(study.holds)):
             hold = state.position - len(schedule)
             held[hold].append(float(margins_of(state, trials).mean(dtype=np.float64)))
-    found = {f"followed_{side}": float(np.mean(shares)) for side, shares in at_peak.items()}
-    found |= {f"gap_hold_{hold}": below - above for hold, (below, above) in held.items()}
+    variables = {f"followed_{side}": float(np.mean(shares)) for side, shares in at_peak.items()}
+    variables |= {f"gap_hold_{hold}": below - above for hold, (below, above) in held.items()}
     with new_directory(root / stage.directory) as part:
-        write_results(xr.Dataset(found), part / "cell.nc")
+        write_results(xr.Dataset(variables), part / "cell.nc")
         write_stage(part, stage.kind, stage.digest)

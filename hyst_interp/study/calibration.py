@@ -79,7 +79,7 @@ def choose(table: "xr.Dataset") -> int:
     able = [
         i
         for i in range(table.sizes["cell"])
-        if table["updates"].values[i] <= BUDGET and min(one[i] for one in followed) >= FOLLOWS
+        if table["updates"].values[i] <= BUDGET and min(share[i] for share in followed) >= FOLLOWS
     ]
     if not able:
         raise ValueError(f"no schedule within {BUDGET} updates reaches {FOLLOWS:.0%} of the log-odds at both peaks")
@@ -137,10 +137,10 @@ def collect(root: Path, cells: tuple[Cell, ...], seeds: tuple[int, ...]) -> Path
     schedules = [cell.schedule for cell in cells]
     table = xr.concat(rows, dim="cell").assign_coords(
         seed=list(seeds),
-        shape=("cell", [one.shape for one in schedules]),
-        delta=("cell", [one.delta for one in schedules]),
-        levels=("cell", [one.levels for one in schedules]),
-        dwell=("cell", [one.dwell for one in schedules]),
+        shape=("cell", [schedule.shape for schedule in schedules]),
+        delta=("cell", [schedule.delta for schedule in schedules]),
+        levels=("cell", [schedule.levels for schedule in schedules]),
+        dwell=("cell", [schedule.dwell for schedule in schedules]),
         updates=("cell", [cell.updates for cell in cells]),
     )
     chosen = np.zeros(len(cells), dtype=np.int8)

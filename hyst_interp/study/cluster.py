@@ -46,8 +46,8 @@ AGAIN = "run the command again with --resume"
 
 def check_address(text: str) -> str:
     """The address of a scheduler, `tcp://host:port` (or `tls://`); UserError for anything else."""
-    found = ADDRESS.fullmatch(text)
-    if found is None or not 0 < int(found[3]) < 65536:
+    parsed = ADDRESS.fullmatch(text)
+    if parsed is None or not 0 < int(parsed[3]) < 65536:
         raise UserError(
             f"--cluster '{text}' is no address of a scheduler; write tcp://host:port, as 'dask scheduler' prints it."
         )
@@ -56,8 +56,8 @@ def check_address(text: str) -> str:
 
 def versions() -> dict[str, str]:
     """Python and the packages that a run's bytes depend on, by name; local suffixes such as `+cpu` left out."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
-    return found | {name: metadata.version(name).split("+")[0] for name in PACKAGES}
+    by_name = {"python": ".".join(platform.python_version_tuple()[:2])}
+    return by_name | {name: metadata.version(name).split("+")[0] for name in PACKAGES}
 
 
 @contextmanager
@@ -109,14 +109,14 @@ def check_workers(client: "Client", address: str) -> None:
     for worker, number in sorted(threads.items()):
         _refuse_threads(worker, number)
     wanted = versions()
-    found: dict[str, dict[str, Any]] = {worker: {} for worker in threads}
+    worker_versions: dict[str, dict[str, Any]] = {worker: {} for worker in threads}
     # Functions of Python itself: a worker need not have this package to answer.
     for worker, parts in _ask(client, platform.python_version_tuple).items():
-        found.setdefault(worker, {})["python"] = ".".join(parts[:2]) if isinstance(parts, tuple) else parts
+        worker_versions.setdefault(worker, {})["python"] = ".".join(parts[:2]) if isinstance(parts, tuple) else parts
     for name in PACKAGES:
         for worker, version in _ask(client, metadata.version, name).items():
-            found.setdefault(worker, {})[name] = version.split("+")[0] if isinstance(version, str) else None
-    for worker, have in sorted(found.items()):
+            worker_versions.setdefault(worker, {})[name] = version.split("+")[0] if isinstance(version, str) else None
+    for worker, have in sorted(worker_versions.items()):
         _refuse_versions(worker, have, wanted)
 
 
@@ -158,12 +158,12 @@ def _refuse_threads(worker: str, number: int) -> None:
 
 
 def _refuse_versions(worker: str, found: Mapping[str, Any], wanted: Mapping[str, str]) -> None:
-    for name, here in wanted.items():
+    for name, version in wanted.items():
         there = found.get(name)
-        if there != here:
+        if there != version:
             have = f"{name} {there}" if isinstance(there, str) else f"no {name}"
             raise UserError(
-                f"worker '{worker}' has {have}, this process has {name} {here}, and their bytes may differ; start"
+                f"worker '{worker}' has {have}, this process has {name} {version}, and their bytes may differ; start"
                 " workers from the same environment."
             )
 

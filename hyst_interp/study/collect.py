@@ -43,7 +43,7 @@ def _claims(study: StudyConfig, results: dict[str, xr.Dataset]) -> dict:
     content: dict = {"schema": "hyst-interp/claims/1", "rows": _judged(study, results)}
     if len(study.seeds) > study.claims.apart:
         first = list(study.seeds[: study.claims.apart])
-        some = {name: found.sel(seed=first) for name, found in results.items()}
+        some = {name: result.sel(seed=first) for name, result in results.items()}
         content["apart"] = {"seeds": first, "rows": _judged(study, some)}
     return content
 
@@ -59,7 +59,7 @@ def _merged(study: StudyConfig, run: Run, kind: str, name: str, orders: int) -> 
         parts = [read_results(run.measured(seed, order, kind) / name) for order in range(orders)]
         seeds.append(stack(parts, "order", list(range(orders))))
     trial_coords = [c for c in seeds[0].coords if seeds[0][c].dims == ("trial",) and c != "trial"]
-    seeds = [one.reset_coords(trial_coords) for one in seeds]
+    seeds = [seed_results.reset_coords(trial_coords) for seed_results in seeds]
     return stack(seeds, "seed", list(study.seeds)).set_coords(trial_coords)
 
 

@@ -70,17 +70,17 @@ def _results(run: Run, small: Run) -> None:
     for path in sorted(run.results.glob("*.nc")):
         if path.stem in SKIPPED or path.stem.startswith(SKIPPED_KINDS):
             continue
-        found = read_results(path)
+        result = read_results(path)
         if path.stem == "behaviour":
-            found = found.assign({name: _mean(found[name]) for name in found.data_vars if name != "margin"})
+            result = result.assign({name: _mean(result[name]) for name in result.data_vars if name != "margin"})
         elif path.stem == "attenuation-hold-000":
-            heads = ((found["components"] == "heads") & (found["reference"] == OWN_MEAN.name)).values
-            write_results(_mean(found), small.results / path.name)
-            write_results(found[["margin", "margin_after"]].isel(row=heads), small.results / "attenuation-heads.nc")
+            heads = ((result["components"] == "heads") & (result["reference"] == OWN_MEAN.name)).values
+            write_results(_mean(result), small.results / path.name)
+            write_results(result[["margin", "margin_after"]].isel(row=heads), small.results / "attenuation-heads.nc")
             continue
         elif path.stem not in PER_TRIAL:
-            found = _mean(found)
-        write_results(found, small.results / path.name)
+            result = _mean(result)
+        write_results(result, small.results / path.name)
     content = json.loads((run.results / "claims.json").read_text("utf-8"))
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (small.results / "claims.json").write_text(text, "utf-8")
@@ -90,7 +90,7 @@ def _mean(found: Frame) -> Frame:
     """The mean over trials where there are any; labels of single trials go with them."""
     if "trial" not in found.dims:
         return found
-    labels = [name for name, one in found.coords.items() if "trial" in one.dims]
+    labels = [name for name, coordinate in found.coords.items() if "trial" in coordinate.dims]
     return found.drop_vars(labels).astype("float64").mean("trial", keep_attrs=True).astype("float32")
 
 

@@ -86,9 +86,9 @@ class Ledger:
     def _tell(self, kind: str, stage: Stage, seconds: float) -> None:
         if self.listener is None:
             return
-        left = tuple(one for one in self.stages if one.directory not in self.done)
-        seeds = {one.seed for one in self.stages if one.seed >= 0}
-        finished = len(seeds - {one.seed for one in left})
+        left = tuple(planned for planned in self.stages if planned.directory not in self.done)
+        seeds = {planned.seed for planned in self.stages if planned.seed >= 0}
+        finished = len(seeds - {planned.seed for planned in left})
         elapsed = time.monotonic() - self.opened
         self.listener(
             Event(kind, stage, len(self.done), len(self.stages), seconds, elapsed, left, finished, len(seeds))

@@ -135,9 +135,9 @@ def _train_branches(study: StudyConfig, ledger: Ledger, stages: list[Stage], dev
         for states in _states(study, starts, schedules, device):
             for record, state in zip(records, states, strict=True):
                 record.add(state)
-    found = share.found()
+    record_of_work = share.found()
     for stage in stages:
-        ledger.finish(stage, found)
+        ledger.finish(stage, record_of_work)
 
 
 def _states(

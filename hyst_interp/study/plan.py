@@ -79,14 +79,14 @@ def plan(study: StudyConfig) -> tuple[Stage, ...]:
         stages.append(anchor)
         measured.append(anchor)
         for order in range(study.orders):
-            here = f"seed-{seed}/order-{order}"
+            pair_path = f"seed-{seed}/order-{order}"
             parts = ("schedule", "holds", "behaviour", "save_optimizer")
             branches = tuple(
-                stage("branch", f"{here}/{branch}", parts, (anchor,), seed=seed, order=order, branch=branch)
+                stage("branch", f"{pair_path}/{branch}", parts, (anchor,), seed=seed, order=order, branch=branch)
                 for branch in BRANCHES
             )
             results = tuple(
-                stage(kind, f"{here}/results/{kind}", record.parts, (anchor, *branches), seed=seed, order=order)
+                stage(kind, f"{pair_path}/results/{kind}", record.parts, (anchor, *branches), seed=seed, order=order)
                 for kind, (record, orders) in measuring(study).items()
                 if order < orders
             )

@@ -31,7 +31,7 @@ def parallelism(taken: Sequence[Took]) -> float:
 
     1 where one of the two is 0.
     """
-    work, wall = sum(one.seconds for one in taken), max(one.ended for one in taken)
+    work, wall = sum(took.seconds for took in taken), max(took.ended for took in taken)
     return work / wall if work > 0 and wall > 0 else 1.0
 
 
@@ -43,10 +43,10 @@ def time_left(taken: Sequence[Took], left: Sequence[Stage]) -> float | None:
     if not taken:
         return None
     by_kind: dict[str, list[float]] = defaultdict(list)
-    for one in taken:
-        by_kind[one.kind].append(one.seconds)
+    for took in taken:
+        by_kind[took.kind].append(took.seconds)
     means = {kind: fmean(seconds) for kind, seconds in by_kind.items()}
-    overall = fmean(one.seconds for one in taken)
+    overall = fmean(took.seconds for took in taken)
     cost = {stage.directory: means.get(stage.kind, overall) for stage in left}
     chain: dict[str, float] = {}  # seconds until a stage is done, were there a worker for every stage
     for stage in left:

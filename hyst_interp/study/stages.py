@@ -38,5 +38,7 @@ def run_stage(study: StudyConfig, root: Path, stage: Stage) -> None:
             return
         from hyst_interp.study.measure import measure
 
-        (question,) = (one for one in questions() if one.stage is not None and one.stage.kind == stage.kind)
+        (question,) = (
+            candidate for candidate in questions() if candidate.stage is not None and candidate.stage.kind == stage.kind
+        )
         measure(question, study, root, stage)

@@ -115,12 +115,12 @@ class AssociativeRecall:
         if n < 1:
             raise ValueError(f"number of trials is {n}; use at least 1")
         parts: list[Trials] = []
-        found = index = 0
-        while found < n:
+        count = index = 0
+        while count < n:
             part = self.batch(stream, index, _BLOCK)
             part = part.take(part.conflict) if conflict else part
             parts.append(part)
-            found, index = found + len(part), index + 1
+            count, index = count + len(part), index + 1
         return concatenate(parts).take(slice(0, n))
 
     def twin(self, trials: Trials, kind: str) -> Trials:

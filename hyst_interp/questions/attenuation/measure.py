@@ -88,7 +88,7 @@ def attenuation(pair: PairData, plan: Plan, positions: str = "query", strength: 
         },
         coords={
             "branch": list(BRANCHES),
-            "components": ("row", [one.name for _, one in rows]),
+            "components": ("row", [component_set.name for _, component_set in rows]),
             "reference": ("row", [reference for reference, _ in rows]),
         },
         attrs={"positions": positions, "strength": strength, "inputs": len(pair.inputs)},

@@ -117,9 +117,11 @@ def _reason(name: str, names: list[str], mass: float | None) -> str:
     """What the direct term leaves out, by the component's place, and whether the replacement is off-distribution."""
     layer = int(name[1 : name.index("H") if "H" in name else name.index("M")])
     later = [
-        one for one in names if one[:1] == "L" and one[1:2].isdigit() and int(one[1 : 1 + len(str(layer))]) > layer
+        component
+        for component in names
+        if component[:1] == "L" and component[1:2].isdigit() and int(component[1 : 1 + len(str(layer))]) > layer
     ]
-    later_heads = [one for one in later if "H" in one]
+    later_heads = [component for component in later if "H" in component]
     mlp_after = "H" in name and f"L{layer}MLP" in names
     if later_heads:
         words = f"direct only: layer {layer} also speaks to the layers after it"

@@ -111,7 +111,7 @@ def direct_attribution(pair: PairData) -> xr.Dataset:
     direct, parts = [], []
     for part in chunks(len(pair.trials)):
         sides = [reading(model, pair.trials.take(part)) for model in (pair.below, pair.above)]
-        direct.append(torch.stack([torch.cat([one.direct(), one.bias[:, None]], dim=1) for one in sides]))
+        direct.append(torch.stack([torch.cat([side.direct(), side.bias[:, None]], dim=1) for side in sides]))
         parts.append(split(*sides))
     unit = {"units": "logits"}
     return xr.Dataset(

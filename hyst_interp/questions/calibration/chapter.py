@@ -31,7 +31,7 @@ def chapter(source: RunResults) -> Chapter | None:
         f" ({method(cell(table))}); the squares below say which schedule it is. A filled point holds the paper’s"
         " sign by its whole interval, after 100 updates by two one-sided tests (so by the 90 % interval).",
     )
-    words = {"tallies": [f"{one} its whole interval" for one in tallies], "seeds": seeds}
+    words = {"tallies": [f"{tally} its whole interval" for tally in tallies], "seeds": seeds}
     return Chapter(
         "calibration", "The choice of the schedule, and what others would have found", "Calibration", {}, [drawn], words
     )

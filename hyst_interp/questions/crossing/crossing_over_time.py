@@ -83,9 +83,13 @@ def _at(stop: Stop) -> xr.Dataset:
     pair, n_layers = stop.pair, stop.pair.below.cfg.n_layers
     refuse_other_shapes(pair)
     sets = pair.sets("heads" if pair.below.cfg.attn_only else "heads,mlps,all")
-    members = frozenset(c for one in sets for c in one.members)
+    members = frozenset(c for component_set in sets for c in component_set.members)
     streams = tuple(Site("resid_pre", row) for row in range(n_layers + 1))
-    names = [*(one.name for one in sets), *(f"resid_pre {row}" for row in range(n_layers)), "resid_post"]
+    names = [
+        *(component_set.name for component_set in sets),
+        *(f"resid_pre {row}" for row in range(n_layers)),
+        "resid_post",
+    ]
     before = np.empty((len(BRANCHES), len(pair.trials)), np.float32)
     after = np.empty((len(names), *before.shape), np.float32)
     models = {"below": pair.below, "above": pair.above}
@@ -96,7 +100,7 @@ def _at(stop: Stop) -> xr.Dataset:
             written = _written(donor, trials, members)
             where = query_only(trials.tokens.shape[1])
             stream = contents(donor, trials, streams)
-            cells: list[Cell] = [edits_for(one.members, written, where) for one in sets]
+            cells: list[Cell] = [edits_for(component_set.members, written, where) for component_set in sets]
             cells += [[Edit(site, stream[site], 1.0, where)] for site in streams]
             margins = cached_sweep(models[branch], trials, [[], *cells])["margin"]
             before[index, part], after[:, index, part] = margins[0], margins[1:]

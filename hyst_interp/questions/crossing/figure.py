@@ -59,16 +59,20 @@ def layer_swap_steps(table: xr.Dataset, gap: xr.Dataset, stacked: bool = False) 
         where = {"xaxis": x_name, "yaxis": y_name}
         mean = table.sel(quantity="moved" if not prefix else "added")
         sides = [table.sel(quantity=f"{prefix}{side}") for side in ("into_below", "into_above")]
-        points = [mean["estimate"].values, *(one["estimate"].values for one in sides), [float(gap["estimate"])]]
+        points = [
+            mean["estimate"].values,
+            *(direction["estimate"].values for direction in sides),
+            [float(gap["estimate"])],
+        ]
         ends = limits(np.concatenate(points), [mean["low"].values, mean["high"].values], 0.3)
-        for one, colour, label in zip(
+        for direction, colour, label in zip(
             sides, (BELOW, ABOVE), ("from above into below", "from below into above"), strict=True
         ):
             figure.add_trace(
                 go.Scatter(
                     x=places,
                     text=depths,
-                    y=one["estimate"].values,
+                    y=direction["estimate"].values,
                     mode="lines+markers" if not prefix else "markers",
                     line={"color": rgba(colour, 0.75), "width": 1.4},
                     marker={"size": 6, "color": rgba(colour, 0.75)},

@@ -71,13 +71,13 @@ def over_time_course(
     heights = domains(down, BETWEEN / plot)[::-1]
     panels = [(measure, share) for share in (False, True) for measure in HEADINGS]
     for index, (measure, share) in enumerate(panels):
-        one = table.sel(measure=measure)
+        panel = table.sel(measure=measure)
         x_name, y_name = axis_names(index)
         where = {"xaxis": x_name, "yaxis": y_name}
         pick = "moved_left" if share else "moved"
-        base = one.sel(quantity="behaviour_left" if share else "behaviour").isel(mechanism=0)
+        base = panel.sel(quantity="behaviour_left" if share else "behaviour").isel(mechanism=0)
         curves = {"behaviour": (base, BEHAVIOUR)}
-        curves |= {name: (one.sel(quantity=pick, mechanism=name), look) for name, look in looks.items()}
+        curves |= {name: (panel.sel(quantity=pick, mechanism=name), look) for name, look in looks.items()}
         points = np.concatenate([curve["estimate"].values for curve, _ in curves.values()])
         ends = limits(points, [curve[end].values for curve, _ in curves.values() for end in ("low", "high")], 0.3)
         for name, (curve, look) in curves.items():
@@ -137,7 +137,7 @@ def _draw(
             marker={
                 "size": 8,
                 "symbol": symbol,
-                "color": [colour if one else PAPER for one in sure],
+                "color": [colour if certain else PAPER for certain in sure],
                 "line": {"color": colour, "width": 1.5},
             },
             name=name,

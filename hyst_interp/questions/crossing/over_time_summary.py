@@ -48,8 +48,8 @@ def over_time_table(followed: xr.Dataset) -> xr.Dataset:
         xr.concat([replicates(mean), replicates(square)], "measure").assign_coords(measure=list(MEASURES))
         for mean, square in ((values["gap"], values["gap"] ** 2), (values["moved"], squares))
     )
-    sizes = [_of_roots(summarise(one, "logits")) for one in (gap, moved)]
-    left = [_of_roots(shares(one, one.isel(position=0, drop=True), UNIT)) for one in (gap, moved)]
+    sizes = [_of_roots(summarise(quantity, "logits")) for quantity in (gap, moved)]
+    left = [_of_roots(shares(quantity, quantity.isel(position=0, drop=True), UNIT)) for quantity in (gap, moved)]
     difference = _difference(gap, moved, *left)
     names = ("behaviour", "moved", "behaviour_left", "moved_left", "difference")
     table = join(dict(zip(names, (*sizes, *left, difference), strict=True)))
@@ -84,18 +84,18 @@ def _difference(gap: xr.DataArray, moved: xr.DataArray, gap_left: xr.Dataset, mo
     """
     gap_left, moved_left = xr.broadcast(gap_left, moved_left)
     known = gap_left["low"].notnull() & moved_left["low"].notnull()
-    behaviour, mechanism = (_linear(one.where(known)) for one in (gap, moved))
+    behaviour, mechanism = (_linear(quantity.where(known)) for quantity in (gap, moved))
     of_either_sign = []
     for minus, plus in product((1.0, -1.0), repeat=2):
         table = summarise(plus * mechanism - minus * behaviour, UNIT)
         allowed = _may_have(gap_left, behaviour, minus) & _may_have(moved_left, mechanism, plus)
         of_either_sign.append(table.assign({end: table[end].where(allowed) for end in ("low", "high")}))
     table = of_either_sign[0]
-    sizes = [abs(one.mean(replicate_of(one))) for one in (mechanism, behaviour)]
+    sizes = [abs(quantity.mean(replicate_of(quantity))) for quantity in (mechanism, behaviour)]
     table = table.assign(
         estimate=sizes[0] - sizes[1],
-        low=xr.concat([one["low"] for one in of_either_sign], "sign").min("sign"),
-        high=xr.concat([one["high"] for one in of_either_sign], "sign").max("sign"),
+        low=xr.concat([signed_table["low"] for signed_table in of_either_sign], "sign").min("sign"),
+        high=xr.concat([signed_table["high"] for signed_table in of_either_sign], "sign").max("sign"),
         method=table["method"] + ", linear terms of both ratios",
     )
     blamed = xr.where(gap_left["low"].isnull(), gap_left, moved_left)

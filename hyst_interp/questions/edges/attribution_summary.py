@@ -45,4 +45,4 @@ def one_seed(attributed: xr.Dataset, seed: int, twin: str, steps: int) -> tuple[
     """Exact effects and scores of one seed's edges, dims (history, edge), means over trials and data orders."""
     own = attributed.sel(seed=seed, twin=twin, drop=True)
     exact, score = own["exact"].mean("order"), own["score"].sel(steps=steps, drop=True).mean("order")
-    return tuple(one.rename(branch="history").transpose("history", "edge") for one in (exact, score))  # type: ignore[return-value]
+    return tuple(array.rename(branch="history").transpose("history", "edge") for array in (exact, score))  # type: ignore[return-value]

@@ -45,7 +45,7 @@ def chapter(source: RunResults) -> Chapter | None:
     words = {
         "edges": edges.sizes["edge"],
         "gap": gap,
-        "carriers": listed([f"{name} ({estimate(one)})" for name, one in kinds[:3]]),
+        "carriers": listed([f"{name} ({estimate(moved)})" for name, moved in kinds[:3]]),
         "further": max(len(kinds) - 3, 0),
         "first": source.study.seeds[0],
         "seeds": len(source.study.seeds),
@@ -58,7 +58,7 @@ def chapter(source: RunResults) -> Chapter | None:
         inside = members(judged, source.once(of_run.names), source.once(of_run.graph))
         drawn.append(_curves(judged))
         tables |= {"circuits": _circuits(judged), "overlap": _overlap(inside)}
-        words["ends"] = tuple(size(one) for one in ends(judged))
+        words["ends"] = tuple(size(end) for end in ends(judged))
     drawn += [_twin_graph(source, twin, inside) for twin in twins]
     if "attribution" in source.results:
         table = attribution_table(source.results["attribution"])
@@ -240,8 +240,8 @@ def _larger(difference: Estimate) -> str:
 def _overlap(inside: xr.DataArray) -> Table:
     lines = []
     for row in records(overlap_table(inside)):
-        one = [row[name] for name in ("histories", "ceiling", "floor")]
-        told = [Cell(estimate(value), reason(value) if value.estimate is None else "") for value in one]
+        overlaps = [row[name] for name in ("histories", "ceiling", "floor")]
+        told = [Cell(estimate(value), reason(value) if value.estimate is None else "") for value in overlaps]
         lines.append([Cell(f"{row['twin']} twin", kind="lead"), *told])
     head = ("circuits", "the histories share", "ceiling (siblings)", "floor (other seeds)")
     note = "Edges in both circuits, of those in either (Jaccard). Floor: like branches of other seeds, heads matched."

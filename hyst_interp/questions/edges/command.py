@@ -174,7 +174,7 @@ def _circuit(row: dict[str, Any], wanted: float, total: int) -> str:
     share = row["faithfulness"]
     kept = estimate_text(share, undefined="an undefined share").replace("+", "")
     reason = f" ({share['reason']})" if share["estimate"] is None else ""
-    floor = ", ".join(f"{one:.2f}" for one in row["floor"])
+    floor = ", ".join(f"{random_share:.2f}" for random_share in row["floor"])
     lasting = "" if row["lasting"] == row["size"] else f", and every larger one from {row['lasting']} on keeps it"
     return (
         f"circuit from {row['history']}: {row['size']} of {total} edges keep {kept}{reason} of the answer ({wanted:g}"

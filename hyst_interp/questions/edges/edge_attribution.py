@@ -76,8 +76,8 @@ def scores_at(
     for part in chunks(len(trials)):
         some = trials.take(part)
         base, donor = twin_runs(model, some, direction)
-        found = _scores(model, graph, some, base, donor.messages, points, weights)
-        parts.append((found, *(read(one.logits, some)["margin"] for one in (base, donor))))
+        scores = _scores(model, graph, some, base, donor.messages, points, weights)
+        parts.append((scores, *(read(run.logits, some)["margin"] for run in (base, donor))))
     effect, before, given = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
     unit = {"units": "logits"}
     return xr.Dataset(
@@ -108,12 +108,12 @@ def _scores(
     start, end = base.messages[EMBED], donor[EMBED]
     means: list[dict[Input, torch.Tensor]] = [{} for _ in weights]
     for place, point in enumerate(points):
-        found = gradients(model, graph, torch.lerp(start, end, point), trials)
+        input_gradients = gradients(model, graph, torch.lerp(start, end, point), trials)
         for row, mean in zip(weights, means, strict=True):
             if row[place]:
-                for one, gradient in found.items():
+                for edge_input, gradient in input_gradients.items():
                     share = float(row[place]) * gradient
-                    mean[one] = mean[one] + share if one in mean else share
+                    mean[edge_input] = mean[edge_input] + share if edge_input in mean else share
     differences = {source: donor[source] - base.messages[source] for source in graph.sources}
     return np.stack([_products(graph, differences, mean) for mean in means])
 
@@ -138,10 +138,10 @@ def gradients(
         begin = start.detach().requires_grad_()
         logits = forward(model, begin, {place: kept(place) for place in graph.inputs}).logits
         rows = torch.arange(len(trials), device=logits.device)
-        contextual, fixed = (torch.from_numpy(one).to(logits.device) for one in (trials.contextual, trials.fixed))
+        contextual, fixed = (torch.from_numpy(answer).to(logits.device) for answer in (trials.contextual, trials.fixed))
         margin = logits[rows, contextual] - logits[rows, fixed]
-        found = torch.autograd.grad(margin.sum(), list(reads.values()))
-    return dict(zip(reads, found, strict=True))
+        margin_gradients = torch.autograd.grad(margin.sum(), list(reads.values()))
+    return dict(zip(reads, margin_gradients, strict=True))
 
 
 def _products(
@@ -150,10 +150,10 @@ def _products(
     """Difference of messages · gradient of what the target reads, summed over positions and width."""
     rows = []
     for place in graph.inputs:
-        one = gradient[place]
+        target_gradient = gradient[place]
         for source in graph.sources_of(place.node):
-            message = differences[source][:, -one.shape[1] :]
-            rows.append(torch.einsum("bpd,bpd->b", message, one))
+            message = differences[source][:, -target_gradient.shape[1] :]
+            rows.append(torch.einsum("bpd,bpd->b", message, target_gradient))
     return torch.stack(rows).cpu().numpy()
 
 
@@ -162,13 +162,13 @@ def agreement(scores: xr.DataArray, exact: xr.DataArray) -> dict[str, float | No
 
     Also `slope`, of scores on effects through the origin, and `error`, the relative distance ‖scores − exact‖/‖exact‖.
     """
-    found = edge_similarity(exact, scores)
+    comparison = edge_similarity(exact, scores)
     size = float(np.linalg.norm(mean_effect(exact).values))
     return {
-        "pearson": found.pearson,
-        "spearman": found.spearman,
-        "slope": found.slope,
-        "error": found.distance / size if size else None,
+        "pearson": comparison.pearson,
+        "spearman": comparison.spearman,
+        "slope": comparison.slope,
+        "error": comparison.distance / size if size else None,
     }
 
 

@@ -65,12 +65,12 @@ def ranking(effects: xr.Dataset | xr.DataArray) -> tuple[Edge, ...]:
 def mean_effect(array: xr.DataArray) -> xr.DataArray:
     """Effects averaged over trials where they are kept, dims (edge)."""
     wide = array.astype("float64")
-    found = wide.mean("trial") if "trial" in wide.dims else wide
-    if found.dims != ("edge",):
+    effects = wide.mean("trial") if "trial" in wide.dims else wide
+    if effects.dims != ("edge",):
         raise UserError(
             f"effects have dims {', '.join(map(str, array.dims))}; select one network, so that edge and trial are left."
         )
-    return found
+    return effects
 
 
 def random_rankings(model: Hooked, stream: Stream, n: int) -> list[tuple[Edge, ...]]:
@@ -122,8 +122,8 @@ def shares(curve: xr.Dataset) -> xr.DataArray:
         raise UserError(
             "clean and corrupted margins have one mean, so no share of their difference exists; use more trials."
         )
-    found = (wide["margin"] - wide["corrupted"]).mean("trial") / whole + 0.0  # −0 becomes 0
-    return found.assign_attrs(units="share of the difference", method="ratio of means over trials")
+    faithfulness = (wide["margin"] - wide["corrupted"]).mean("trial") / whole + 0.0  # −0 becomes 0
+    return faithfulness.assign_attrs(units="share of the difference", method="ratio of means over trials")
 
 
 def circuit(curve: xr.Dataset, order: Sequence[Edge], faithfulness: float = FAITHFULNESS) -> Circuit:
@@ -134,8 +134,8 @@ def circuit(curve: xr.Dataset, order: Sequence[Edge], faithfulness: float = FAIT
     """
     if not 0 < faithfulness <= 1:
         raise UserError(f"faithfulness is {faithfulness:g}; use a share above 0 and at most 1.")
-    found = shares(curve)
-    sizes, reached = found["size"].values, found.values >= faithfulness
+    kept_shares = shares(curve)
+    sizes, reached = kept_shares["size"].values, kept_shares.values >= faithfulness
     if not reached.any():
         raise UserError(
             f"no circuit of at most {int(sizes[-1])} edges keeps {faithfulness:g} of the difference;"
@@ -162,7 +162,7 @@ def prune(model: Hooked, trials: Trials, found: Circuit) -> Circuit:
 
     def kept(edges: Sequence[Edge]) -> np.ndarray:
         inside = set(edges)
-        return _margins(model, bench, [one for one in every if one not in inside]) - corrupted
+        return _margins(model, bench, [edge for edge in every if edge not in inside]) - corrupted
 
     edges, whole = list(found.edges), clean - corrupted
     best = kept(edges)
@@ -174,8 +174,8 @@ def prune(model: Hooked, trials: Trials, found: Circuit) -> Circuit:
     before = None
     while before != len(edges):
         before = len(edges)
-        for one in reversed(edges.copy()):
-            rest = [other for other in edges if other != one]
+        for edge in reversed(edges.copy()):
+            rest = [other for other in edges if other != edge]
             tried = kept(rest)
             if tried.mean() / whole.mean() >= found.wanted:
                 edges, best = rest, tried
@@ -199,8 +199,8 @@ def _margins(model: Hooked, bench: Bench, corrupted: Sequence[Edge]) -> np.ndarr
 
 def _ends(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
     """Margins of the clean and of the corrupted runs."""
-    clean = [read(one.logits, some)["margin"] for some, one, _ in bench]
-    corrupted = [read(one.logits, some)["margin"] for some, _, one in bench]
+    clean = [read(run.logits, some)["margin"] for some, run, _ in bench]
+    corrupted = [read(run.logits, some)["margin"] for some, _, run in bench]
     return np.concatenate(clean), np.concatenate(corrupted)
 
 
@@ -220,7 +220,7 @@ def membership(circuits: dict[str, Circuit], edges: Sequence[Edge]) -> xr.DataAr
 
     The difference holds the edges of either.
     """
-    rows = {name: np.array([one in set(kept.edges) for one in edges]) for name, kept in circuits.items()}
+    rows = {name: np.array([edge in set(kept.edges) for edge in edges]) for name, kept in circuits.items()}
     if {"below", "above"} <= rows.keys():
         rows["difference"] = rows["below"] | rows["above"]
     return xr.DataArray(np.stack(list(rows.values())), {QUANTITY: list(rows), **edge_coords(edges)}, (QUANTITY, "edge"))

@@ -77,25 +77,25 @@ def edge_similarity_over_seeds(effects: xr.DataArray, graph: Graph) -> Likeness:
     n_orders = effects.sizes["order"]
 
     def of(seed: int, branch: str, order: int | None = None) -> xr.DataArray:
-        one = effects.sel(seed=seed, branch=branch, drop=True)
-        return one.mean("order") if order is None else one.isel(order=order, drop=True)
+        branch_effects = effects.sel(seed=seed, branch=branch, drop=True)
+        return branch_effects.mean("order") if order is None else branch_effects.isel(order=order, drop=True)
 
     means = {(seed, branch): of(seed, branch) for seed in seeds for branch in BRANCHES}
-    found: dict[str, dict[int, list[Similarity]]] = {"histories": {}, "ceiling": {}, "floor": {}}
+    comparisons: dict[str, dict[int, list[Similarity]]] = {"histories": {}, "ceiling": {}, "floor": {}}
     for seed in seeds:
-        found["histories"][seed] = [edge_similarity(means[seed, "below"], means[seed, "above"])]
-        found["ceiling"][seed] = [
+        comparisons["histories"][seed] = [edge_similarity(means[seed, "below"], means[seed, "above"])]
+        comparisons["ceiling"][seed] = [
             edge_similarity(of(seed, branch, i), of(seed, branch, j))
             for branch in BRANCHES
             for i, j in sibling_pairs(n_orders)
         ]
-        found["floor"][seed] = [
+        comparisons["floor"][seed] = [
             edge_similarity(means[seed, branch], matched_edges(means[seed, branch], means[other, branch], graph))
             for other in seeds
             if other != seed
             for branch in BRANCHES
         ]
-    return Likeness("edges", found)
+    return Likeness("edges", comparisons)
 
 
 Matching = tuple[tuple[int, ...], ...]
@@ -130,7 +130,7 @@ def _assigned(a: np.ndarray, b: np.ndarray, graph: Graph, matching: Matching, la
 
 def _around(graph: Graph, head: str) -> list[int]:
     """Places of all edges into and out of a head, the same order for every head of a layer."""
-    return [place for place, one in enumerate(graph.edges) if head in (one.source, one.target)]
+    return [place for place, edge in enumerate(graph.edges) if head in (edge.source, edge.target)]
 
 
 def _moved(graph: Graph, matching: Matching) -> list[int]:
@@ -141,6 +141,6 @@ def _moved(graph: Graph, matching: Matching) -> list[int]:
         for mine, theirs in zip(graph.heads(layer), order, strict=True)
     }
     renamed: Sequence[Edge] = [
-        Edge(name.get(one.source, one.source), name.get(one.target, one.target), one.slot) for one in graph.edges
+        Edge(name.get(edge.source, edge.source), name.get(edge.target, edge.target), edge.slot) for edge in graph.edges
     ]
     return graph.position_of(renamed)

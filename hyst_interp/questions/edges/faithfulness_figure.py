@@ -31,18 +31,18 @@ def faithfulness_curves(kept: xr.Dataset, random: xr.Dataset, wanted: float, sta
     for index, twin in enumerate(twins):
         x_name, y_name = axis_names(index)
         where = {"xaxis": x_name, "yaxis": y_name}
-        chance, here = random.sel(twin=twin), kept.sel(twin=twin)
+        chance, ranked = random.sel(twin=twin), kept.sel(twin=twin)
         lines = {"random rankings": (chance["floor_size"].values, chance, QUIET, "dot")}
         lines |= {
-            NAMES[branch]: (here["size"].values, here.sel(branch=branch), COLOURS[branch], "solid")
-            for branch in (str(branch) for branch in here["branch"].values)
+            NAMES[branch]: (ranked["size"].values, ranked.sel(branch=branch), COLOURS[branch], "solid")
+            for branch in (str(branch) for branch in ranked["branch"].values)
         }
-        for name, (x, one, colour, dash) in lines.items():
-            figure.add_traces(band_traces(x, _short(one["low"]), _short(one["high"]), colour, **where))
+        for name, (x, curve, colour, dash) in lines.items():
+            figure.add_traces(band_traces(x, _short(curve["low"]), _short(curve["high"]), colour, **where))
             figure.add_trace(
                 go.Scatter(
                     x=x,
-                    y=_short(one["estimate"]),
+                    y=_short(curve["estimate"]),
                     mode="lines",
                     line={"color": colour, "width": 2, "dash": dash},
                     name=name,
@@ -53,7 +53,7 @@ def faithfulness_curves(kept: xr.Dataset, random: xr.Dataset, wanted: float, sta
                 )
             )
         shares, low, high = (
-            np.concatenate([one[name].values for _, one, _, _ in lines.values()])
+            np.concatenate([curve[name].values for _, curve, _, _ in lines.values()])
             for name in ("estimate", "low", "high")
         )
         ends = limits(shares, [low, high], 0.15)

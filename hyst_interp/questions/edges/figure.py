@@ -72,11 +72,11 @@ def edge_graph(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     shapes: list[dict] = []
     labels: list[dict] = []
     for index, quantity in enumerate(quantities):
-        one = table.sel(quantity=quantity)
+        panel = table.sel(quantity=quantity)
         own = quantity == "difference" or quantity == "interaction"
         peers = [name for name in quantities if (name in ("difference", "interaction")) == own]
         largest = float(np.nanmax(np.abs(table["estimate"].sel(quantity=peers).values))) or 1.0
-        lines += _edges(index, one, boxes, largest, own, _one_sided(table) if own else None)
+        lines += _edges(index, panel, boxes, largest, own, _one_sided(table) if own else None)
         shapes += _frames(index, boxes)
         labels += _labels(index, boxes)
         top = 1 - (index // across) * (side + BETWEEN) / heights

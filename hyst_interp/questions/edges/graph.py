@@ -80,7 +80,9 @@ class Graph:
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """Every edge, target by target, slot by slot, earlier sources first."""
-        return tuple(Edge(source, one.node, one.slot) for one in self.inputs for source in self.sources_of(one.node))
+        return tuple(
+            Edge(source, target.node, target.slot) for target in self.inputs for source in self.sources_of(target.node)
+        )
 
     def heads(self, layer: int) -> tuple[str, ...]:
         """Names of a layer's heads."""
@@ -101,19 +103,19 @@ class Graph:
     def position_of(self, edges: Iterable[Edge]) -> list[int]:
         """Places of `edges` in `self.edges`; UserError for one that this model does not have."""
         places = self._places
-        found = []
-        for one in edges:
-            if one not in places:
+        positions = []
+        for wanted in edges:
+            if wanted not in places:
                 raise UserError(
-                    f"edge '{one}' does not exist in a model of {self.n_layers} layers of {self.n_heads} heads; name"
+                    f"edge '{wanted}' does not exist in a model of {self.n_layers} layers of {self.n_heads} heads; name"
                     f" one of its {len(self.edges)}, such as '{self.edges[0]}'."
                 )
-            found.append(places[one])
-        return found
+            positions.append(places[wanted])
+        return positions
 
     @cached_property
     def _places(self) -> dict[Edge, int]:
-        return {one: place for place, one in enumerate(self.edges)}
+        return {graph_edge: place for place, graph_edge in enumerate(self.edges)}
 
 
 @lru_cache(maxsize=16)
@@ -134,13 +136,13 @@ def edge(text: str) -> Edge:
     match = _EDGE.fullmatch(text)
     if not match:
         raise UserError(f"edge '{text}' cannot be read; write it as L0H1→L1H2.q or embed→logits.")
-    found = Edge(match[1], match[2], match[3] or "in")
-    for node in (found.source, found.target):
+    parsed = Edge(match[1], match[2], match[3] or "in")
+    for node in (parsed.source, parsed.target):
         if node not in (EMBED, LOGITS):
             component(node)
-    if found.source == LOGITS or found.slot not in slots_of(found.target):
+    if parsed.source == LOGITS or parsed.slot not in slots_of(parsed.target):
         raise UserError(
             f"edge '{text}' cannot be read: heads read as q, k, or v, all else has no slot, and logits write nothing;"
             " write it as L0H1→L1H2.q or embed→logits."
         )
-    return found
+    return parsed

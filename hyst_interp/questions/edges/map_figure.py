@@ -46,16 +46,16 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
     heights = len(quantities) * panel + (len(quantities) - 1) * BETWEEN
     figure = themed(edge_title(table), height=TOP + heights + LABELS)
     for index, quantity in enumerate(quantities):
-        one = table.sel(quantity=quantity)
+        effects = table.sel(quantity=quantity)
         own = quantity in ("difference", "interaction")
         x_name, y_name = axis_names(index)
         top = 1 - index * (panel + BETWEEN) / heights
         figure.add_trace(
             go.Heatmap(
-                z=_matrix(one["estimate"].values, cells, len(rows), len(columns)),
+                z=_matrix(effects["estimate"].values, cells, len(rows), len(columns)),
                 x=columns,
                 y=rows,
-                text=_texts(one, cells, len(rows), len(columns)),
+                text=_texts(effects, cells, len(rows), len(columns)),
                 xaxis=x_name,
                 yaxis=y_name,
                 xgap=1,
@@ -95,22 +95,22 @@ def edge_map(table: xr.Dataset, stacked: bool = False) -> go.Figure:
 
 def _matrix(values: np.ndarray, cells: list[tuple[int, int]], n_rows: int, n_columns: int) -> np.ndarray:
     """Values at their cells, NaN elsewhere."""
-    found = np.full((n_rows, n_columns), np.nan)
+    matrix = np.full((n_rows, n_columns), np.nan)
     for value, place in zip(values, cells, strict=True):
-        found[place] = round(float(value), 5)
-    return found
+        matrix[place] = round(float(value), 5)
+    return matrix
 
 
 def _texts(one: xr.Dataset, cells: list[tuple[int, int]], n_rows: int, n_columns: int) -> list[list[str]]:
     """What the hover says of every cell."""
-    found = [[""] * n_columns for _ in range(n_rows)]
+    texts = [[""] * n_columns for _ in range(n_rows)]
     units = str(one.attrs.get("units", "logits"))
     for at, (row, column) in enumerate(cells):
         words = f"{one['edge'].values[at]}: {float(one['estimate'].values[at]):+.3f} {units}"
         if "low" in one and "high" in one:
             words += f" [{float(one['low'].values[at]):+.3f}, {float(one['high'].values[at]):+.3f}]"
-        found[row][column] = words.replace("-", "−")
-    return found
+        texts[row][column] = words.replace("-", "−")
+    return texts
 
 
 def _scale(table: xr.Dataset, quantities: list[str], colours: list, top: float, length: float) -> dict:

@@ -47,8 +47,8 @@ def edge_logits(
     wanted = list(edges)
     graph.position_of(wanted)
     replaced: dict[Input, set[str]] = {}
-    for one in wanted:
-        replaced.setdefault(one.input, set()).add(one.source)
+    for edge in wanted:
+        replaced.setdefault(edge.input, set()).add(edge.source)
     changes = {place: _reader(model, graph, place, sources, donor) for place, sources in replaced.items()}
     with torch.no_grad():
         return forward(model, base.messages["embed"], changes, base).logits
@@ -61,7 +61,9 @@ def _reader(model: Hooked, graph: Graph, place: Input, sources: set[str], donor:
     query_only = in_last and place.slot not in ("k", "v")
 
     def change(stream: torch.Tensor, messages: Messages) -> torch.Tensor:
-        mixed = {one: donor[one] if one in sources else messages[one] for one in graph.sources_of(place.node)}
+        mixed = {
+            source: donor[source] if source in sources else messages[source] for source in graph.sources_of(place.node)
+        }
         return stream_at(model, graph, place.node, mixed, query_only)
 
     return change
@@ -82,9 +84,9 @@ def edge_effects(
     for part in chunks(len(trials)):
         some = trials.take(part)
         base, donor = twin_runs(model, some, direction)
-        after = [read(edge_logits(model, base, donor.messages, [one]), some) for one in wanted]
+        after = [read(edge_logits(model, base, donor.messages, [edge]), some) for edge in wanted]
         before, given = read(base.logits, some), read(donor.logits, some)
-        arrays = {name: np.stack([one[name] - before[name] for one in after]) for name in ANSWERS}
+        arrays = {name: np.stack([patched[name] - before[name] for patched in after]) for name in ANSWERS}
         parts.append(arrays | {"base": before["margin"], "donor": given["margin"]})
     joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
     method = {
@@ -110,7 +112,9 @@ def twin_runs(model: Hooked, trials: Trials, direction: str = "noise") -> tuple[
     if direction not in ("noise", "denoise"):
         raise UserError(f"direction '{direction}' does not exist; use noise or denoise.")
     where = device_of(model)
-    clean, corrupted = (record(model, torch.from_numpy(one).to(where)) for one in (trials.tokens, trials.corrupted))
+    clean, corrupted = (
+        record(model, torch.from_numpy(tokens).to(where)) for tokens in (trials.tokens, trials.corrupted)
+    )
     return (clean, corrupted) if direction == "noise" else (corrupted, clean)
 
 
@@ -140,8 +144,8 @@ def gap_effects(pair: PairData, edges: Sequence[Edge] | None = None) -> xr.Datas
         runs = [record(model, torch.from_numpy(some.tokens).to(device_of(model))) for model in models]
         for side, model in enumerate(models):
             before[side, part] = read(runs[side].logits, some)["margin"]
-            for row, one in enumerate(wanted):
-                after = read(edge_logits(model, runs[side], runs[1 - side].messages, [one]), some)
+            for row, edge in enumerate(wanted):
+                after = read(edge_logits(model, runs[side], runs[1 - side].messages, [edge]), some)
                 margin[row, side, part] = after["margin"]
                 mass[row, side, part] = after["p_contextual"] + after["p_fixed"]
     method = "with the edge carrying the other history's message"
@@ -160,10 +164,10 @@ def gap_effects(pair: PairData, edges: Sequence[Edge] | None = None) -> xr.Datas
 def edge_coords(edges: Sequence[Edge]) -> dict:
     """Labels of an `edge` dimension: the edge's name, and its source, target, and slot."""
     return {
-        "edge": [str(one) for one in edges],
-        "source": ("edge", [one.source for one in edges]),
-        "target": ("edge", [one.target for one in edges]),
-        "slot": ("edge", [one.slot for one in edges]),
+        "edge": [str(edge) for edge in edges],
+        "source": ("edge", [edge.source for edge in edges]),
+        "target": ("edge", [edge.target for edge in edges]),
+        "slot": ("edge", [edge.slot for edge in edges]),
     }
 
 

@@ -58,7 +58,7 @@ CIRCUITS = (
     Column("size", "edges"),
     Column("faithfulness", "share kept"),
     Column("lasting", "lasting from"),
-    Column("floor", "random circuits keep", lambda floor: ", ".join(f"{one:.2f}" for one in floor)),
+    Column("floor", "random circuits keep", lambda floor: ", ".join(f"{share:.2f}" for share in floor)),
 )
 
 
@@ -139,22 +139,24 @@ def circuit(
     rows = [
         {
             "history": branch,
-            "size": len(one.circuit),
-            "faithfulness": one.circuit.faithfulness,
-            "lasting": one.circuit.lasting,
-            "floor": one.floor,
-            "edges": [str(edge) for edge in one.circuit.edges],
-            "circuit": one.circuit,
+            "size": len(judged_circuit.circuit),
+            "faithfulness": judged_circuit.circuit.faithfulness,
+            "lasting": judged_circuit.circuit.lasting,
+            "floor": judged_circuit.floor,
+            "edges": [str(edge) for edge in judged_circuit.circuit.edges],
+            "circuit": judged_circuit.circuit,
         }
-        for branch, one in judged.items()
+        for branch, judged_circuit in judged.items()
     ]
     table = edge_table(effects)
-    table = table.assign(member=membership({b: one.circuit for b, one in judged.items()}, edges_of(table)))
-    shared = jaccard(*(one.circuit.edges for one in judged.values()))
-    one = judged[BRANCHES[0]]
+    table = table.assign(
+        member=membership({b: judged_circuit.circuit for b, judged_circuit in judged.items()}, edges_of(table))
+    )
+    shared = jaccard(*(judged_circuit.circuit.edges for judged_circuit in judged.values()))
+    first = judged[BRANCHES[0]]
     notes = [
         f"Edges in both, of those in either: {shared:.2f}.",
-        f"Ranked on {one.ranked_on} trials, judged on {one.judged_on} others, of these two networks only.",
+        f"Ranked on {first.ranked_on} trials, judged on {first.judged_on} others, of these two networks only.",
     ]
     return Rows(rows, CIRCUITS, table.assign_attrs(jaccard=shared), partial(of_edges, table), notes=notes)
 
@@ -182,7 +184,7 @@ def edge_attribution(
     sides, rows = [], []
     for branch, model in zip(BRANCHES, (pair.data.below, pair.data.above), strict=True):
         mine = exact.sel(branch=branch, drop=True)
-        scores = scores_at(model, twins, "noise", sorted({one for one in STEPS if one < steps} | {steps}))
+        scores = scores_at(model, twins, "noise", sorted({number for number in STEPS if number < steps} | {steps}))
         settled = convergence(scores, mine)
         settled["score"] = scores["effect"].astype("float64").mean("trial").transpose("steps", "edge")
         settled["exact"] = mine["effect"].astype("float64").mean("trial")

@@ -61,17 +61,17 @@ def pair_circuits(
     Raises:
         UserError: a share outside (0, 1]; trials without a twin; a model whose edges cannot be patched.
     """
-    found = pair_effects(pair, twins) if effects is None else effects
+    exact_effects = pair_effects(pair, twins) if effects is None else effects
     odd = np.arange(len(twins)) % 2 == 1
     judged = twins.take(~odd)
     circuits = {}
     for branch, model in zip(BRANCHES, (pair.below, pair.above), strict=True):
-        order = ranking(found["effect"].sel(branch=branch, drop=True).isel(trial=odd))
+        order = ranking(exact_effects["effect"].sel(branch=branch, drop=True).isel(trial=odd))
         curve = faithfulness_curve(model, judged, order)
-        one = circuit(curve, order, faithfulness)
+        branch_circuit = circuit(curve, order, faithfulness)
         floor = tuple(
-            float(shares(faithfulness_curve(model, judged, other, [len(one)])).values[0])
+            float(shares(faithfulness_curve(model, judged, other, [len(branch_circuit)])).values[0])
             for other in random_rankings(model, stream, FLOORS)
         )
-        circuits[branch] = JudgedCircuit(one, shares(curve), floor, int(odd.sum()), len(judged))
+        circuits[branch] = JudgedCircuit(branch_circuit, shares(curve), floor, int(odd.sum()), len(judged))
     return circuits

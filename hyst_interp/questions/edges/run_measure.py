@@ -27,8 +27,8 @@ ATTRIBUTED = 128
 
 def twin_effects(pair: PairData, twins: Mapping[str, Trials]) -> xr.Dataset:
     """Exact effects of every edge, corrupted into clean: `effect` (twin, branch, edge, trial), `base`, `donor`."""
-    found = [pair_effects(pair, trials, "noise")[["effect", "base", "donor"]] for trials in twins.values()]
-    return xr.concat(found, "twin", combine_attrs="drop_conflicts").assign_coords(twin=list(twins))
+    effects = [pair_effects(pair, trials, "noise")[["effect", "base", "donor"]] for trials in twins.values()]
+    return xr.concat(effects, "twin", combine_attrs="drop_conflicts").assign_coords(twin=list(twins))
 
 
 def circuits(pair: PairData, twins: Mapping[str, Trials], effects: xr.Dataset, stream: Stream) -> xr.Dataset:
@@ -40,7 +40,7 @@ def circuits(pair: PairData, twins: Mapping[str, Trials], effects: xr.Dataset, s
     graph = graph_of(pair.below)
     sizes = np.unique(np.linspace(0, len(graph.edges), FLOOR_SIZES).round().astype(int))
     shape = (len(twins), len(BRANCHES))
-    found = np.empty((*shape, len(graph.edges) + 1))
+    faithfulness = np.empty((*shape, len(graph.edges) + 1))
     floor = np.empty((*shape, FLOORS, len(sizes)))
     rank = np.empty((*shape, len(graph.edges)), np.int64)
     for i, (twin, trials) in enumerate(twins.items()):
@@ -48,7 +48,7 @@ def circuits(pair: PairData, twins: Mapping[str, Trials], effects: xr.Dataset, s
         judged = trials.take(~odd)
         for j, (branch, model) in enumerate(zip(BRANCHES, (pair.below, pair.above), strict=True)):
             order = ranking(effects["effect"].sel(twin=twin, branch=branch, drop=True).isel(trial=odd))
-            found[i, j] = shares(faithfulness_curve(model, judged, order)).values
+            faithfulness[i, j] = shares(faithfulness_curve(model, judged, order)).values
             rank[i, j] = [order.index(edge) for edge in graph.edges]
             for k, other in enumerate(random_rankings(model, stream, FLOORS)):
                 floor[i, j, k] = shares(faithfulness_curve(model, judged, other, sizes.tolist())).values
@@ -56,7 +56,7 @@ def circuits(pair: PairData, twins: Mapping[str, Trials], effects: xr.Dataset, s
     dims = ("twin", "branch")
     return xr.Dataset(
         {
-            "faithfulness": ((*dims, "size"), found, share),
+            "faithfulness": ((*dims, "size"), faithfulness, share),
             "floor": ((*dims, "ranking", "floor_size"), floor, share),
             "rank": ((*dims, "edge"), rank, {"units": "1", "method": "place by |mean effect|, from 0"}),
         },

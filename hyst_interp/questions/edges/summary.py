@@ -31,7 +31,8 @@ def renaming(effects: xr.DataArray, graph: Graph) -> Renaming:
     maps = replicates(effects).stack(map=("twin", "branch")).transpose("seed", "edge", "map")
     first = maps.values[0]
     return {
-        int(seed): counterparts(first, one, graph) for seed, one in zip(maps["seed"].values, maps.values, strict=True)
+        int(seed): counterparts(first, seed_maps, graph)
+        for seed, seed_maps in zip(maps["seed"].values, maps.values, strict=True)
     }
 
 

@@ -23,7 +23,7 @@ def chapter(source: RunResults) -> Chapter:
     words = {
         "peak": source.once(gap_of_run.largest),
         "relaxed": source.once(gap_of_run.relaxation),
-        "phases": [_phase(one) for one in source.once(gap_of_run.named_phases)],
+        "phases": [_phase(phase) for phase in source.once(gap_of_run.named_phases)],
     }
     drawn = [_course(source), _at_holds(source), _keys(source.results["behaviour"])]
     return Chapter("gap", "The gap: lag, overshoot, relaxation", "Gap", tables, drawn, words)

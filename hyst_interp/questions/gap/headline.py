@@ -19,7 +19,7 @@ def facts(command: str, pair: "Histories", manifests: "tuple[Manifest, Manifest]
         "below": describe(manifests[0]),
         "above": describe(manifests[1]),
         "gap": methods.gap(pair).to_dict() | {"trials": pair.n_trials},
-        "margins": {branch: one.to_dict() for branch, one in methods.mean_margins(pair).items()},
+        "margins": {branch: margin.to_dict() for branch, margin in methods.mean_margins(pair).items()},
     }
 
 

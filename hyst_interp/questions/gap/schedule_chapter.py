@@ -10,7 +10,9 @@ from hyst_interp.report.run_results import RunResults
 def chapter(source: RunResults) -> Chapter:
     """Always there: the schedule follows from the configuration, its hashes were recorded."""
     study, attrs = source.study, source.results["trajectory"].attrs
-    schedules: dict[str, Schedule] = {str(b): one for b, one in paired_schedules(study.schedule, study.p0).items()}
+    schedules: dict[str, Schedule] = {
+        str(b): schedule for b, schedule in paired_schedules(study.schedule, study.p0).items()
+    }
     updates, mixture = len(schedules["below"]), mixtures(schedules, source.last_hold)
     batches = " on the same batches" if study.schedule.pairing == "paired" else ""
     drawn = both(
@@ -22,7 +24,7 @@ def chapter(source: RunResults) -> Chapter:
     words = {
         "updates": updates,
         "hashes": {name: str(attrs[name]) for name in ("schedule_below", "schedule_above", "exposure")},
-        "exposed_equally": {exposure_digest(one) for one in schedules.values()} == {str(attrs["exposure"])},
+        "exposed_equally": {exposure_digest(schedule) for schedule in schedules.values()} == {str(attrs["exposure"])},
     }
     return Chapter("schedule", "Two histories, one exposure", "Schedule", {}, [drawn], words)
 

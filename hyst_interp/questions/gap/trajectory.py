@@ -26,6 +26,6 @@ def branch_margins(trajectory: xr.Dataset) -> xr.DataArray:
 
 def mixtures(schedules: dict[str, Schedule], after: int = 0) -> xr.DataArray:
     """Mixture (branch, update) of every update from 1 on, with `after` further updates at home."""
-    rows = [np.concatenate([one.p, np.full(after, one.p0)]) for one in schedules.values()]
+    rows = [np.concatenate([schedule.p, np.full(after, schedule.p0)]) for schedule in schedules.values()]
     coords = {"branch": list(schedules), "update": np.arange(1, len(rows[0]) + 1)}
     return xr.DataArray(np.stack(rows), coords, ("branch", "update"), attrs={"units": "probability"})

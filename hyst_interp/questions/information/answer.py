@@ -22,12 +22,12 @@ RULE = (
 
 def survives(pairs: Iterable[tuple[Estimate, Estimate]]) -> tuple[Verdict, dict[Verdict, int]]:
     """`yes`, `no`, or undetermined, and how many of the pairs agree, have one sign, differ in sign, cannot be told."""
-    found = [compared(one, other) for one, other in pairs]
-    counts = {verdict: found.count(verdict) for verdict in AGREEMENTS}
+    verdicts = [compared(estimate, other) for estimate, other in pairs]
+    counts = {verdict: verdicts.count(verdict) for verdict in AGREEMENTS}
     if counts[Verdict.OPPOSITE_SIGNS]:
         return Verdict.NO, counts
     alike = counts[Verdict.AGREE] + counts[Verdict.SAME_SIGN]
-    return (Verdict.YES if found and 2 * alike >= len(found) else Verdict.UNDETERMINED), counts
+    return (Verdict.YES if verdicts and 2 * alike >= len(verdicts) else Verdict.UNDETERMINED), counts
 
 
 def answer(source: RunResults) -> Answer | None:

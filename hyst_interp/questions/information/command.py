@@ -126,7 +126,7 @@ def _verdicts(data: dict[str, Any], paragraph) -> list[str]:
             shared.setdefault(("" if one_for_all else row["components"], row["reason"]), []).append(row["estimator"])
     if shared:
         lines += ["", "Why not"]
-    for (components, reason), estimators in sorted(shared.items(), key=lambda one: _place(rows, one[0][0])):
+    for (components, reason), estimators in sorted(shared.items(), key=lambda item: _place(rows, item[0][0])):
         what = f"{components}, {', '.join(dict.fromkeys(estimators))}: " if components else ""
         lines.append(paragraph(f"{what}{reason}.", "  ", "    "))
     lines.append("")

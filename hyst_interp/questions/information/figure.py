@@ -132,19 +132,19 @@ def _draw_parts(figure: go.Figure, parts: xr.Dataset, names: list[str], places: 
     parts = parts.sel(quantity=list(PARTS))  # logits; shares have no place on this axis
     low, high = limits(parts["estimate"].values, [parts["low"].values, parts["high"].values], 0.3)
     for offset, (quantity, (label, colour, symbol)) in zip((-0.27, -0.09, 0.09, 0.27), PARTS.items(), strict=True):
-        one = parts.sel(quantity=quantity)
+        part = parts.sel(quantity=quantity)
         at = [place + offset * ROW for place in places]
-        for trace in whiskers(one["low"].values, one["high"].values, at, colour, (low, high), opacity=0.5):
+        for trace in whiskers(part["low"].values, part["high"].values, at, colour, (low, high), opacity=0.5):
             figure.add_trace(trace.update(where))
         figure.add_trace(
             go.Scatter(
-                x=one["estimate"].values,
+                x=part["estimate"].values,
                 y=at,
                 mode="markers",
                 marker={"size": 7, "symbol": symbol, "color": colour, "line": {"color": PAPER, "width": 0.5}},
                 name=label,
                 text=names,
-                customdata=np.stack([one["low"].values, one["high"].values], -1),
+                customdata=np.stack([part["low"].values, part["high"].values], -1),
                 hovertemplate="%{text}: %{x:+.4f} [%{customdata[0]:+.4f}, %{customdata[1]:+.4f}]"
                 f"<extra>{label}</extra>",
                 **where,
@@ -217,9 +217,9 @@ def _draw_verdicts(figure: go.Figure, parts: xr.Dataset, places: list[float]) ->
     x_name, y_name = axis_names(2)
     estimators = [str(name) for name in parts["estimator"].values]
     for column, estimator in enumerate(estimators):
-        one = parts.sel(estimator=estimator)
-        trusted = [str(word) == Verdict.TRUSTED for word in one["verdict"].values]
-        reasons = [str(text) or "every condition holds" for text in one["failure"].values]
+        judged = parts.sel(estimator=estimator)
+        trusted = [str(word) == Verdict.TRUSTED for word in judged["verdict"].values]
+        reasons = [str(text) or "every condition holds" for text in judged["failure"].values]
         figure.add_trace(
             go.Scatter(
                 x=[column] * len(places),
@@ -231,7 +231,7 @@ def _draw_verdicts(figure: go.Figure, parts: xr.Dataset, places: list[float]) ->
                     "color": [TRUSTED if good else QUIET for good in trusted],
                 },
                 name=estimator,
-                text=[f"{name}: {reason}" for name, reason in zip(one["components"].values, reasons, strict=True)],
+                text=[f"{name}: {reason}" for name, reason in zip(judged["components"].values, reasons, strict=True)],
                 hovertemplate=f"%{{text}}<extra>{estimator}</extra>",
                 xaxis=x_name,
                 yaxis=y_name,

@@ -72,7 +72,7 @@ def information(pair: PairData, components: str = "each,heads,mlps,all") -> xr.D
     if components == "each,heads,mlps,all" and pair.below.cfg.attn_only:
         components = "each,heads"
     sets = pair.sets(components)
-    members = frozenset(c for one in sets for c in one.members)
+    members = frozenset(c for component_set in sets for c in component_set.members)
     networks = {**_models(pair), **({} if pair.anchor is None else {ANCHOR: pair.anchor})}
     averages = {name: means(model, pair.inputs, members, at_query=True) for name, model in networks.items()}
     names = [name for name in REPLACEMENTS if name != ANCHOR_MEAN.name or pair.anchor is not None]
@@ -84,20 +84,20 @@ def information(pair: PairData, components: str = "each,heads,mlps,all") -> xr.D
     for part in chunks(len(pair.trials)):
         trials = pair.trials.take(part)
         runs = {branch: CachedRun(model, trials) for branch, model in _models(pair).items()}
-        written = {branch: one.written(members, at_query=True) for branch, one in runs.items()}
-        logits = {branch: one.seen().logits for branch, one in runs.items()}
+        written = {branch: run.written(members, at_query=True) for branch, run in runs.items()}
+        logits = {branch: run.seen().logits for branch, run in runs.items()}
         for index, branch in enumerate(BRANCHES):
             other = BRANCHES[1 - index]
             table = replacements(branch, written, averages)
-            cells = [edits_for(one.members, table[name], where) for name in names for one in sets]
-            found = runs[branch].sweep([[], *cells], SEEN)  # before and after by the same operations
-            mass = found["p_contextual"] + found["p_fixed"]
-            before["margin"][index, part], before["answer_mass"][index, part] = found["margin"][0], mass[0]
+            cells = [edits_for(component_set.members, table[name], where) for name in names for component_set in sets]
+            measured = runs[branch].sweep([[], *cells], SEEN)  # before and after by the same operations
+            mass = measured["p_contextual"] + measured["p_fixed"]
+            before["margin"][index, part], before["answer_mass"][index, part] = measured["margin"][0], mass[0]
             before["divergence_between"][index, part] = divergence(logits[branch], logits[other]).numpy()
-            far = {name: found[name][1:] for name in DISTANCES}
-            for name, values in {"margin_after": found["margin"][1:], "answer_mass_after": mass[1:], **far}.items():
+            far = {name: measured[name][1:] for name in DISTANCES}
+            for name, values in {"margin_after": measured["margin"][1:], "answer_mass_after": mass[1:], **far}.items():
                 after[name][:, :, index, part] = values.reshape(len(names), len(sets), len(trials))
-    return _dataset(before, after, names, [one.name for one in sets], len(pair.inputs))
+    return _dataset(before, after, names, [component_set.name for component_set in sets], len(pair.inputs))
 
 
 def replacements(

@@ -42,14 +42,16 @@ def divergence(
     before: Float[torch.Tensor, "trial d_vocab"], after: Float[torch.Tensor, "*cell trial d_vocab"]
 ) -> Float[torch.Tensor, "*cell trial"]:
     """KL(before ‖ after) of every trial, in nats, float64 on the CPU."""
-    one, two = (torch.log_softmax(value.detach().to("cpu", torch.float64), -1) for value in (before, after))
-    return (one.exp() * (one - two)).sum(-1).clamp(min=0)  # rounding alone can make it negative
+    log_before, log_after = (
+        torch.log_softmax(value.detach().to("cpu", torch.float64), -1) for value in (before, after)
+    )
+    return (log_before.exp() * (log_before - log_after)).sum(-1).clamp(min=0)  # rounding alone can make it negative
 
 
 def _measure(seen: Seen, before: Seen, trials: Trials) -> dict[str, np.ndarray]:
     assert seen.stream is not None
     assert before.stream is not None
-    own, other = (one.detach().to("cpu", torch.float64) for one in (before.stream, seen.stream))
+    own, other = (stream.detach().to("cpu", torch.float64) for stream in (before.stream, seen.stream))
     change = (other - own).norm(dim=-1) / own.norm(dim=-1)
     return {
         "divergence": divergence(before.logits, seen.logits).numpy().astype(np.float32),

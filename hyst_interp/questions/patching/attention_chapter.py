@@ -12,7 +12,7 @@ def chapter(source: RunResults) -> Chapter | None:
     if "attention" not in source.results:
         return None
     drawn = [_figure(source, seed) for seed in source.study.seeds]
-    words = {"first": drawn[0].name, "further": [one.name for one in drawn[1:]], "seed": source.study.seeds[0]}
+    words = {"first": drawn[0].name, "further": [figure.name for figure in drawn[1:]], "seed": source.study.seeds[0]}
     return Chapter("attention", "Where the heads look", "Attention", {}, drawn, words)
 
 

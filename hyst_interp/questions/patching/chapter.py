@@ -25,9 +25,9 @@ def chapter(source: RunResults) -> Chapter | None:
 
     words = {
         "first": first,
-        "by_role": [one.name for one in drawn if stays(one) and "position" not in one.name],
-        "by_position": [one.name for one in drawn if stays(one) and "position" in one.name],
-        "further": [one.name for one in drawn if not stays(one)],
+        "by_role": [figure.name for figure in drawn if stays(figure) and "position" not in figure.name],
+        "by_position": [figure.name for figure in drawn if stays(figure) and "position" in figure.name],
+        "further": [figure.name for figure in drawn if not stays(figure)],
     }
     return Chapter("maps", "Where the answer comes from", "Maps", {}, drawn, words)
 
@@ -36,20 +36,20 @@ def named_maps(source: RunResults) -> dict[str, xr.DataArray]:
     """Maps by the name of their figure; a site with heads gets one a seed, for heads have no common numbering."""
     seeds = source.study.seeds
     named: dict[str, xr.DataArray] = {}
-    for (site, axis), found in source.once(patching_of_run.effects).items():
+    for (site, axis), effects in source.once(patching_of_run.effects).items():
         place = f"position-{site}" if axis == "position" else site
-        per_seed = "head" in found.dims
+        per_seed = "head" in effects.dims
         for some in [(seed,) for seed in seeds] if per_seed else [seeds]:
-            for one in history_maps(found, some):
-                named[f"map-{place}-{one.attrs['twin']}" + (f"-seed-{some[0]}" if per_seed else "")] = one
+            for twin_map in history_maps(effects, some):
+                named[f"map-{place}-{twin_map.attrs['twin']}" + (f"-seed-{some[0]}" if per_seed else "")] = twin_map
     # A run of before maps by position of every twin and site has the one map that its figure shows.
     if (
         not any(axis == "position" for _, axis in source.once(patching_of_run.effects))
         and "patching-figure" in source.results
     ):
-        found = source.results["patching-figure"]
-        for one in history_maps(found, seeds[:1] if "head" in found.dims else seeds):
-            named[f"map-position-{one.attrs['twin']}"] = one
+        effects = source.results["patching-figure"]
+        for twin_map in history_maps(effects, seeds[:1] if "head" in effects.dims else seeds):
+            named[f"map-position-{twin_map.attrs['twin']}"] = twin_map
     return named
 
 

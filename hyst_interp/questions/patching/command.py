@@ -107,17 +107,17 @@ def patch(
     on_terminal(f"patching {site} on {trials:,} trials …")
     with one_thread():  # the same numbers on every call
         if other is None:
-            found = checkpoint_map(load(path), site, seed=seed, **options)  # type: ignore[arg-type]
+            effects = checkpoint_map(load(path), site, seed=seed, **options)  # type: ignore[arg-type]
         else:
-            found = methods.patching(Histories.open(path, other, seed=seed), site, **options)  # type: ignore[arg-type]
-    data = _data(found)
+            effects = methods.patching(Histories.open(path, other, seed=seed), site, **options)  # type: ignore[arg-type]
+    data = _data(effects)
     if file is not None:
         from hyst_interp.plots.heatmap import heatmap
         from hyst_interp.plots.write import write_figure
 
-        write_figure(heatmap(found), file)
+        write_figure(heatmap(effects), file)
         data["wrote"] = [str(file)]
-    return Answer(data, list(_cells(found)), lambda colour: _table(found, names, data, colour), format)
+    return Answer(data, list(_cells(effects)), lambda colour: _table(effects, names, data, colour), format)
 
 
 def _refuse_impossible(site: str, twin: str, manifest: "Manifest") -> None:
@@ -163,11 +163,11 @@ def _panels(found: "xr.DataArray") -> "list[tuple[str, xr.DataArray]]":
     """One map a history, and a logit where answers are reported apart."""
     panels = []
     for history in found["history"].values:
-        one = found.sel(history=history)
+        panel = found.sel(history=history)
         if "answer" in found.dims:
-            panels += [(f"{history}, {answer} logit", one.sel(answer=answer)) for answer in found["answer"].values]
+            panels += [(f"{history}, {answer} logit", panel.sel(answer=answer)) for answer in found["answer"].values]
         else:
-            panels.append((str(history), one))
+            panels.append((str(history), panel))
     return panels
 
 
@@ -187,8 +187,8 @@ def _table(found: "xr.DataArray", names: list[str], data: dict[str, Any], colour
     ]
     if len(names) == 2:
         lines.append("difference = below − above")
-    for title, one in _panels(found):
-        lines += ["", *map_lines(title, one, attrs["units"], colour)]
+    for title, panel in _panels(found):
+        lines += ["", *map_lines(title, panel, attrs["units"], colour)]
     foot = "· is less than half a unit. "
     if attrs["axis"] == "role":
         foot += "A role cell patches every position of the role from the changed token on."

@@ -38,15 +38,15 @@ def history_map(
         ("effect", effect, EFFECTS),
     ):
         refuse_unknown(name, value, allowed)
-    found = patching_map(model, trials, site, direction, axis)
-    wholes = {"margin": (found["donor"] - found["base"]).values.astype(np.float64)}
+    patched = patching_map(model, trials, site, direction, axis)
+    wholes = {"margin": (patched["donor"] - patched["base"]).values.astype(np.float64)}
     names = {"margin": "effect"}
     if trials.twin == "query":
         names = {f"{answer}_logit": f"{answer}_effect" for answer in ANSWERS}
         wholes |= _whole_logits(model, trials, list(names), direction)
     parts, reasons = [], []
     for quantity, name in names.items():
-        part = found[name].astype("float64").mean("trial")
+        part = patched[name].astype("float64").mean("trial")
         if effect == "normalised":
             whole = over_trials(wholes[quantity], "logits")
             known = whole.estimate if whole.excludes(0) else None
@@ -58,7 +58,7 @@ def history_map(
         parts.append(part)
     result = xr.concat(parts, dim="answer").assign_coords(answer=list(ANSWERS)) if len(parts) > 1 else parts[0]
     unit = "logits" if effect == "raw" else "share of the difference"
-    attrs = {**found.attrs, "effect": effect, "trials": len(trials), "units": unit, "reason": "; ".join(reasons)}
+    attrs = {**patched.attrs, "effect": effect, "trials": len(trials), "units": unit, "reason": "; ".join(reasons)}
     return result.rename("effect").assign_attrs(attrs, whole=[float(wholes["margin"].mean())])
 
 
@@ -81,5 +81,5 @@ def checkpoint_map(
 ) -> xr.DataArray:
     """`Pair.patching` for one checkpoint alone: a leading dim `history` with one entry, its branch or `anchor`."""
     asked = twin_trials(checkpoint.task, twin, trials, seed)
-    found = history_map(checkpoint.model(), asked, site, direction, axis, effect)
-    return found.expand_dims(history=[checkpoint.provenance.branch or "anchor"]).assign_attrs(found.attrs)
+    effects = history_map(checkpoint.model(), asked, site, direction, axis, effect)
+    return effects.expand_dims(history=[checkpoint.provenance.branch or "anchor"]).assign_attrs(effects.attrs)

@@ -42,9 +42,9 @@ def patching(
     twins = twin_trials(pair.below.task, twin, trials, pair.seed)
     maps = [history_map(model, twins, site, direction, axis, effect) for model in models]
     joined = xr.concat([*maps, maps[0] - maps[1]], dim="history", combine_attrs="override")
-    reasons = [f"{branch}: {one.attrs['reason']}" for branch, one in zip(BRANCHES, maps, strict=True)]
+    reasons = [f"{branch}: {branch_map.attrs['reason']}" for branch, branch_map in zip(BRANCHES, maps, strict=True)]
     attrs = maps[0].attrs | {"reason": "; ".join(r for r in reasons if not r.endswith(": "))}
-    attrs["whole"] = [whole for one in maps for whole in one.attrs["whole"]]
+    attrs["whole"] = [whole for branch_map in maps for whole in branch_map.attrs["whole"]]
     return joined.assign_coords(history=[*BRANCHES, "difference"]).assign_attrs(attrs)
 
 

@@ -38,6 +38,6 @@ def maps_of(pair: PairData, twins: tuple[str, ...], site: str, axis: Axis) -> xr
     """Effects (branch, twin, …) of one site."""
     branches = []
     for model in (pair.below, pair.above):
-        found = [patching_map(model, pair.task.twin(pair.trials, twin), site, "denoise", axis)[KEPT] for twin in twins]
-        branches.append(xr.concat(found, dim="twin", combine_attrs="drop_conflicts").assign_coords(twin=list(twins)))
+        maps = [patching_map(model, pair.task.twin(pair.trials, twin), site, "denoise", axis)[KEPT] for twin in twins]
+        branches.append(xr.concat(maps, dim="twin", combine_attrs="drop_conflicts").assign_coords(twin=list(twins)))
     return xr.concat(branches, dim="branch", combine_attrs="drop_conflicts").assign_coords(branch=list(BRANCHES))

@@ -114,13 +114,13 @@ class DonorGame:
         value, mass = (np.empty((len(coalitions), len(trials))) for _ in range(2))
         below, above = (CachedRun(model, trials) for model in (self.pair.below, self.pair.above))
         for host, other, is_below in ((below, above, True), (above, below, False)):
-            here = [i for i, one in enumerate(coalitions) if (EVERYTHING_ELSE in one) == is_below]
-            if not here:
+            hosted = [i for i, coalition in enumerate(coalitions) if (EVERYTHING_ELSE in coalition) == is_below]
+            if not hosted:
                 continue
-            replaced = [members - coalitions[i] if is_below else _components(coalitions[i]) for i in here]
+            replaced = [members - coalitions[i] if is_below else _components(coalitions[i]) for i in hosted]
             written = other.written(members, at_query=True)
-            references = {c: Reference(one, per_trial=True, frame="stream") for c, one in written.items()}
-            value[here], mass[here] = _margins(host, replaced, references)
+            references = {c: Reference(output, per_trial=True, frame="stream") for c, output in written.items()}
+            value[hosted], mass[hosted] = _margins(host, replaced, references)
         return Measured(value, mass)
 
 
@@ -144,7 +144,7 @@ class OwnMeanGame:
     def measure(self, coalitions: Sequence[Coalition], part: slice) -> Measured:
         """Logits of the gap that the coalitions move; the members of a coalition have to be players."""
         trials, members = self.pair.trials.take(part), _components(self.players)
-        sets = [_components(one) for one in coalitions]
+        sets = [_components(coalition) for coalition in coalitions]
         value, mass = (np.zeros((len(coalitions), len(trials))) for _ in range(2))
         sides = ((self.pair.below, self.below, 1), (self.pair.above, self.above, -1))
         for model, averages, sign in sides:
@@ -177,10 +177,10 @@ def own_mean_game(pair: PairData, members: Iterable[Component] | None = None) ->
 
 def all_coalitions(players: Sequence[Player]) -> list[Coalition]:
     """All 2^n sets of players; number m holds player i where bit i of m is set, so nobody is first and all are last."""
-    found: list[Coalition] = [frozenset()]
+    coalitions: list[Coalition] = [frozenset()]
     for player in players:
-        found.extend([one | {player} for one in found])
-    return found
+        coalitions.extend([coalition | {player} for coalition in coalitions])
+    return coalitions
 
 
 def values(game: Game, coalitions: Sequence[Coalition]) -> Float[np.ndarray, "coalition trial"]:
@@ -191,10 +191,10 @@ def values(game: Game, coalitions: Sequence[Coalition]) -> Float[np.ndarray, "co
     """
     check_players(game.players, coalitions)
     n_trials = len(game.pair.trials)
-    found = np.empty((len(coalitions), n_trials))
+    coalition_values = np.empty((len(coalitions), n_trials))
     for part in chunks(n_trials):
-        found[:, part] = game.measure(coalitions, part).value
-    return found
+        coalition_values[:, part] = game.measure(coalitions, part).value
+    return coalition_values
 
 
 class Remembered:
@@ -217,14 +217,14 @@ class Remembered:
 
     def many(self, coalitions: Sequence[Coalition]) -> Float[np.ndarray, "coalition trial"]:
         """The values of several coalitions; those not yet known are evaluated together."""
-        unknown = [one for one in dict.fromkeys(coalitions) if one not in self._known]
+        unknown = [coalition for coalition in dict.fromkeys(coalitions) if coalition not in self._known]
         if unknown:
             self._known |= dict(zip(unknown, self._evaluate(unknown), strict=True))
-        found = np.stack([self._known[one] for one in coalitions])
-        most = max(1, self._limit // max(found[0].nbytes, 1))
-        for one in list(self._known)[: max(0, len(self._known) - most)]:
-            del self._known[one]
-        return found
+        known_values = np.stack([self._known[coalition] for coalition in coalitions])
+        most = max(1, self._limit // max(known_values[0].nbytes, 1))
+        for coalition in list(self._known)[: max(0, len(self._known) - most)]:
+            del self._known[coalition]
+        return known_values
 
 
 def value_function(game: Game) -> Remembered:
@@ -236,7 +236,9 @@ def remembering(function: ValueFunction) -> Remembered:
     """Any value function, made to remember; one that does is given back."""
     if isinstance(function, Remembered):
         return function
-    return Remembered(lambda coalitions: np.stack([np.asarray(function(one), np.float64) for one in coalitions]))
+    return Remembered(
+        lambda coalitions: np.stack([np.asarray(function(coalition), np.float64) for coalition in coalitions])
+    )
 
 
 def check_players(players: Sequence[Player], coalitions: Iterable[Coalition]) -> None:
@@ -259,7 +261,7 @@ def _members(pair: PairData, members: Iterable[Component] | None) -> tuple[Compo
     n_layers, n_heads, _, mlps = shapes[0]
     every = components(n_layers, n_heads, mlps)
     chosen = every if members is None else tuple(sorted(set(members)))
-    missing = [str(one) for one in chosen if one not in every]
+    missing = [str(component) for component in chosen if component not in every]
     if missing or not chosen:
         wrong = f"player '{missing[0]}' does not exist" if missing else "the game has no player"
         raise UserError(f"{wrong}; choose from {', '.join(map(str, every))}.")
@@ -277,9 +279,9 @@ def _margins(
     where = query_only(network.trials.tokens.shape[1])
     margin, mass = (np.empty((len(sets), len(network.trials))) for _ in range(2))
     for part in chunks(len(sets), AT_ONCE):
-        found = network.sweep([edits_for(one, references, where) for one in sets[part]])
-        margin[part] = found["margin"]
-        mass[part] = found["p_contextual"].astype(np.float64) + found["p_fixed"]
+        readout = network.sweep([edits_for(replaced, references, where) for replaced in sets[part]])
+        margin[part] = readout["margin"]
+        mass[part] = readout["p_contextual"].astype(np.float64) + readout["p_fixed"]
     return margin, mass
 
 

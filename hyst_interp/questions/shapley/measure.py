@@ -54,15 +54,15 @@ def last_effects(table: Table) -> Float[np.ndarray, "player *trial"]:
 def interactions(table: Table) -> Float[np.ndarray, "player_a player_b *trial"]:
     """Shapley interaction index of every pair, symmetric; NaN on the diagonal, where there is no pair."""
     n = number_of_players(table)
-    found = np.full((n, n, *table.shape[1:]), np.nan)
+    indices = np.full((n, n, *table.shape[1:]), np.nan)
     masks = np.arange(len(table))
     for a in range(n):
         for b in range(a + 1, n):
             without = masks[((masks >> a) & 1 == 0) & ((masks >> b) & 1 == 0)]
             with_a, with_b = without | 1 << a, without | 1 << b
             both = (table[with_a | 1 << b] - table[with_b]) - (table[with_a] - table[without])
-            found[a, b] = found[b, a] = np.tensordot(_weights(without, n - 1), both, 1)
-    return found
+            indices[a, b] = indices[b, a] = np.tensordot(_weights(without, n - 1), both, 1)
+    return indices
 
 
 def number_of_players(table: Table) -> int:
@@ -87,22 +87,22 @@ def shapley(game: Game) -> xr.Dataset:
     refuse_too_many(game.players)
     n, n_trials = len(game.players), len(game.pair.trials)
     coalitions = all_coalitions(game.players)
-    sizes = np.array([len(one) for one in coalitions])
-    found = {name: np.empty((n, n_trials)) for name in ("shapley", "first", "last")}
+    sizes = np.array([len(coalition) for coalition in coalitions])
+    player_values = {name: np.empty((n, n_trials)) for name in ("shapley", "first", "last")}
     pairs, mass = np.empty((n, n, n_trials)), np.empty((n + 1, n_trials))
     ends = {name: np.empty(n_trials) for name in ("value_all", "value_none")}
     for part in chunks(n_trials):
         measured = game.measure(coalitions, part)
         table = measured.value
-        found["shapley"][:, part] = shapley_values(table)
-        found["first"][:, part], found["last"][:, part] = first_effects(table), last_effects(table)
+        player_values["shapley"][:, part] = shapley_values(table)
+        player_values["first"][:, part], player_values["last"][:, part] = first_effects(table), last_effects(table)
         pairs[:, :, part] = interactions(table)
         ends["value_none"][part], ends["value_all"][part] = table[0], table[-1]
         for size in range(n + 1):
             mass[size, part] = measured.answer_mass[sizes == size].mean(0)
     names = [str(player) for player in game.players]
     logits = {"units": "logits"}
-    arrays = account(names, found, ends, gap_of(game))
+    arrays = account(names, player_values, ends, gap_of(game))
     arrays["interaction"] = (
         ("player_a", "player_b", "trial"),
         pairs,

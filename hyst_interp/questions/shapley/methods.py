@@ -81,7 +81,7 @@ def _players(pair: Histories, components: str | None) -> list[Component] | None:
             f"'{joined[0]}' is one set, but players of a Shapley value are single components; write"
             f" {joined[0].replace('+', ',')}."
         )
-    return sorted({member for one in pair.data.sets(components) for member in one.members})
+    return sorted({member for component_set in pair.data.sets(components) for member in component_set.members})
 
 
 def _account(pair: Histories, game: Game) -> xr.Dataset:

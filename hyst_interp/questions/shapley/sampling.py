@@ -62,21 +62,21 @@ def sampled_shapley(
     known, n = remembering(value), len(players)
     everybody: Coalition = frozenset(players)
     singles = [frozenset([player]) for player in players]
-    edges = known.many([frozenset(), everybody, *singles, *(everybody - one for one in singles)])
+    edges = known.many([frozenset(), everybody, *singles, *(everybody - single for single in singles)])
     none, whole = edges[0], edges[1]
     total = np.zeros((n, edges.shape[1]))
     means = np.empty((samples, n))
     each = 2 if antithetic else 1
     for block in chunks(samples, max(1, AT_ONCE // (each * (n + 1)))):
         firsts = [stream.generator(sample).permutation(n) for sample in range(block.start, block.stop)]
-        orders = [one for first in firsts for one in (first, first[::-1])[:each]]
+        orders = [order for first in firsts for order in (first, first[::-1])[:each]]
         added = _added(known, players, orders).reshape(len(firsts), each, n, -1).mean(1)
         total += added.sum(0)
         means[block] = added.mean(-1)
-    found = {"shapley": total / samples, "first": edges[2 : n + 2] - none, "last": whole - edges[n + 2 :]}
+    player_values = {"shapley": total / samples, "first": edges[2 : n + 2] - none, "last": whole - edges[n + 2 :]}
     names = [str(player) for player in players]
     ends = {"value_all": whole, "value_none": none}
-    arrays = account(names, found, ends, whole - none if gap is None else gap)
+    arrays = account(names, player_values, ends, whole - none if gap is None else gap)
     error = means.std(0, ddof=1) / np.sqrt(samples)
     arrays["sample_mean"] = (
         ("sample", "player"),
@@ -95,8 +95,8 @@ def sampled_shapley(
 def sampled_game(game: Game, stream: Stream, permutations: int = 200, antithetic: bool = True) -> xr.Dataset:
     """`sampled_shapley` of a pair's game, with the pair's gap."""
     _samples(game.players, permutations, antithetic)
-    found = sampled_shapley(value_function(game), game.players, stream, permutations, antithetic, gap_of(game))
-    return found.assign_attrs(game.words)
+    sampled = sampled_shapley(value_function(game), game.players, stream, permutations, antithetic, gap_of(game))
+    return sampled.assign_attrs(game.words)
 
 
 def _samples(players: Sequence[Player], permutations: int, antithetic: bool) -> int:

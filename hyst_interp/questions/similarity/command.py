@@ -58,11 +58,11 @@ def compare(
 
 def _results(path: str, manifest: "Manifest") -> Path:
     """The results directory of a run that the pair can be held against."""
-    found, study = finished_run(path, [f"patching-{site}" for site in SITES[:2]])
+    run, study = finished_run(path, [f"patching-{site}" for site in SITES[:2]])
     for name in ("task", "model"):
         if getattr(study, name) != getattr(manifest.setup, name):
             raise UserError(f"run '{path}' has another {name} than the checkpoints; name a run of the same {name}.")
-    return found.results
+    return run.results
 
 
 def _measure(
@@ -79,21 +79,21 @@ def _measure(
     from hyst_interp.questions.similarity import methods
     from hyst_interp.storage.manifest import describe
 
-    found = Histories.open(below, above, trials)
-    head = methods.dominant_head(found, twins, trials)
+    pair = Histories.open(below, above, trials)
+    head = methods.dominant_head(pair, twins, trials)
     data: dict[str, Any] = {
         "schema": schema("compare"),
         "below": describe(manifests[0]),
         "above": describe(manifests[1]),
-        "gap": gap_methods.gap(found).to_dict() | {"trials": trials},
-        "margins": {branch: one.to_dict() for branch, one in gap_methods.mean_margins(found).items()},
-        "strata": {name: one.to_dict() for name, one in gap_methods.by_stratum(found).items()},
+        "gap": gap_methods.gap(pair).to_dict() | {"trials": trials},
+        "margins": {branch: margin.to_dict() for branch, margin in gap_methods.mean_margins(pair).items()},
+        "strata": {name: gap.to_dict() for name, gap in gap_methods.by_stratum(pair).items()},
         "twins": list(twins),
         "similarity": {},
     }
     seed = manifests[0].setup.seed
     for site in sites:
-        alike = methods.similarity(found, site, twins, trials)
+        alike = methods.similarity(pair, site, twins, trials)
         entry: dict[str, Any] = {
             "pearson": alike.pearson,
             "spearman": alike.spearman,
@@ -110,8 +110,8 @@ def _measure(
             entry["reason"] = "; ".join(reason for reason in reasons if reason)
         data["similarity"][site] = entry
     data["dominant_head"] = {"a": head.a, "b": head.b, "same_probability": head.same_probability, "tie": head.tie}
-    data["gain"] = {site: methods.gain(found, site, twins, trials) for site in sites}
-    for entry in (one for site in data["gain"].values() for one in site.values()):
+    data["gain"] = {site: methods.gain(pair, site, twins, trials) for site in sites}
+    for entry in (gain for site in data["gain"].values() for gain in site.values()):
         if None in entry.values():
             entry["reason"] = "the map or the whole difference of the network from below is 0"
     return data
@@ -135,19 +135,19 @@ def yardsticks(results: Path | None, site: str, seed: int) -> dict[str, Any]:
     from hyst_interp.questions.similarity.comparisons import other_seeds, siblings
     from hyst_interp.storage.results import read_results
 
-    found = read_results(results / f"patching-{site}.nc")
-    if seed not in found["seed"].values:
+    maps = read_results(results / f"patching-{site}.nc")
+    if seed not in maps["seed"].values:
         return entry | {"reason": f"the run has no seed {seed}"}
     reasons = []
     for name, near, group, missing in (
-        ("ceiling", "siblings", siblings(found, seed), "the run has one data order: no siblings"),
-        ("floor", "other_seeds", other_seeds(found, seed), "the run has one seed: no other seeds"),
+        ("ceiling", "siblings", siblings(maps, seed), "the run has one data order: no siblings"),
+        ("floor", "other_seeds", other_seeds(maps, seed), "the run has one seed: no other seeds"),
     ):
-        known = [one.pearson for one in group if one.pearson is not None]
+        known = [comparison.pearson for comparison in group if comparison.pearson is not None]
         if known:
             entry[name] = median(known)
         if group:
-            entry[f"distance_of_{near}"] = median(one.distance for one in group)
+            entry[f"distance_of_{near}"] = median(comparison.distance for comparison in group)
         if not known:
             reasons.append(missing if not group else f"{near.replace('_', ' ')} have maps without variation")
     return entry | ({"reason": "; ".join(reasons)} if reasons else {})
@@ -156,8 +156,8 @@ def yardsticks(results: Path | None, site: str, seed: int) -> dict[str, Any]:
 def _rows(data: dict[str, Any]):
     """CSV: one quantity a row."""
     yield {"quantity": "gap", **data["gap"]}
-    for name, one in data["strata"].items():
-        yield {"quantity": f"gap, {name}", **one}
+    for name, stratum in data["strata"].items():
+        yield {"quantity": f"gap, {name}", **stratum}
     for site, entry in data["similarity"].items():
         for name, value in entry.items():
             if name != "reason":
@@ -174,27 +174,29 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
     from hyst_interp.cli.tables import estimate_text, layout, number, paragraph
     from hyst_interp.questions.gap.headline import headline
 
-    strata = [[name, estimate_text(one), f"{one['n']:,}"] for name, one in data["strata"].items() if name != "all"]
+    strata = [
+        [name, estimate_text(stratum), f"{stratum['n']:,}"] for name, stratum in data["strata"].items() if name != "all"
+    ]
     alike = [
         [
             site,
-            _correlation(one["pearson"]),
-            _correlation(one["spearman"]),
-            _correlation(one["floor"]),
-            _correlation(one["ceiling"]),
-            number(one["distance"]).lstrip("+"),
-            number(one["distance_of_siblings"]).lstrip("+"),
-            str(one["cells"]),
+            _correlation(similarity["pearson"]),
+            _correlation(similarity["spearman"]),
+            _correlation(similarity["floor"]),
+            _correlation(similarity["ceiling"]),
+            number(similarity["distance"]).lstrip("+"),
+            number(similarity["distance_of_siblings"]).lstrip("+"),
+            str(similarity["cells"]),
         ]
-        for site, one in data["similarity"].items()
+        for site, similarity in data["similarity"].items()
     ]
     head, gain = data["dominant_head"], data["gain"]
     same = "the same head" if head["a"] == head["b"] else "different heads"
     tie = ", a tie on one side" if head["tie"] else ""
     engagement = [
-        [site, twin, number(one["slope"]).lstrip("+"), number(one["difference_ratio"]).lstrip("+")]
+        [site, twin, number(twin_gain["slope"]).lstrip("+"), number(twin_gain["difference_ratio"]).lstrip("+")]
         for site, by_twin in gain.items()
-        for twin, one in by_twin.items()
+        for twin, twin_gain in by_twin.items()
     ]
     titles = [
         "maps",
@@ -220,7 +222,10 @@ def _table(data: dict[str, Any], p0: float, colour: bool) -> str:
         "",
     ]
     reasons = {
-        reason for one in data["similarity"].values() for reason in (one.get("reason") or "").split("; ") if reason
+        reason
+        for similarity in data["similarity"].values()
+        for reason in (similarity.get("reason") or "").split("; ")
+        if reason
     }
     lines += [paragraph(f"· {reason}.", hang="  ") for reason in sorted(reasons)]
     lines.append(paragraph("Slopes are of raw maps: 1 is equal engagement; r says whether the same cells matter."))

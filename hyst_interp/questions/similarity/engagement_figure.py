@@ -30,13 +30,13 @@ def circuit_and_gain(
     n = len(points)
     figure = themed("Same circuit, how strongly engaged?", height=190 + 290 * n if stacked else 460)
     xs, ys = ([(0.0, 1.0)] * n, domains(n, 0.16)[::-1]) if stacked else (domains(n, 0.1), [(0.0, 1.0)] * n)
-    for index, (one, gain, blind) in enumerate(zip(points, gains, unseen, strict=True)):
+    for index, (site_points, gain, blind) in enumerate(zip(points, gains, unseen, strict=True)):
         x_name, y_name = axis_names(index)
-        top, bottom = _range(one["unlike"].values)
+        top, bottom = _range(site_points["unlike"].values)
         for kind in ("floor", "ceiling", "histories"):
             name, colour, symbol, size = KINDS[kind]
-            cells = one.sel(kind=kind).transpose("seed", "comparison")
-            seeds = np.repeat(one["seed"].values, cells.sizes["comparison"])
+            cells = site_points.sel(kind=kind).transpose("seed", "comparison")
+            seeds = np.repeat(site_points["seed"].values, cells.sizes["comparison"])
             known = np.isfinite(cells["unlike"].values.ravel())
             unlike, slopes = cells["unlike"].values.ravel()[known], cells["gain"].values.ravel()[known]
             figure.add_trace(
@@ -66,8 +66,11 @@ def circuit_and_gain(
             index,
             xs[index],
             ys[index],
-            place_name(one.attrs).replace("<br>", " "),
-            x_axis={"title": {"text": "gain: slope of the raw map" if last else ""}, "range": _reach(one, gain, blind)},
+            place_name(site_points.attrs).replace("<br>", " "),
+            x_axis={
+                "title": {"text": "gain: slope of the raw map" if last else ""},
+                "range": _reach(site_points, gain, blind),
+            },
             y_axis={
                 "type": "log",
                 "range": [bottom, top],

@@ -32,24 +32,24 @@ def similarity_dots(unlike: list[xr.DataArray], mark: float = 0.999, stacked: bo
         mark: an r to mark by a line (the paper's bound).
         stacked: for narrow columns: the legend takes more lines.
     """
-    sites = [place_name(one.attrs) for one in unlike]
+    sites = [place_name(site_array.attrs) for site_array in unlike]
     figure = themed(
         "Similarity of patching maps, with ceiling and floor", height=(170 if stacked else 140) + 84 * len(sites)
     )
-    values = np.concatenate([one.values.ravel() for one in unlike])
+    values = np.concatenate([site_array.values.ravel() for site_array in unlike])
     values = values[np.isfinite(values)]
     widest = max(float(values.max()) if values.size else 0.1, 2 * (1 - mark))
     narrowest = min(float(values.min()) if values.size else 1e-4, (1 - mark) / 3)
     for order, (kind, (name, colour, symbol, size)) in enumerate(KINDS.items()):
-        for row, one in enumerate(unlike):
-            if kind not in one["kind"].values:
+        for row, site_array in enumerate(unlike):
+            if kind not in site_array["kind"].values:
                 continue
-            found = one.sel(kind=kind).transpose("seed", "comparison").values
-            seeds = np.repeat([str(seed) for seed in one["seed"].values], found.shape[1])
-            known = np.isfinite(found.ravel())
+            unlikeness = site_array.sel(kind=kind).transpose("seed", "comparison").values
+            seeds = np.repeat([str(seed) for seed in site_array["seed"].values], unlikeness.shape[1])
+            known = np.isfinite(unlikeness.ravel())
             figure.add_trace(
                 go.Scatter(
-                    x=found.ravel()[known],
+                    x=unlikeness.ravel()[known],
                     y=np.full(int(known.sum()), row + 0.24 * (order - 1)),
                     mode="markers",
                     marker={"symbol": symbol, "size": size, "color": rgba(colour, 0.75)},
@@ -58,7 +58,7 @@ def similarity_dots(unlike: list[xr.DataArray], mark: float = 0.999, stacked: bo
                     showlegend=row == 0,
                     text=[
                         f"seed {seed}, r = {1 - value:.6f}"
-                        for seed, value in zip(seeds[known], found.ravel()[known], strict=True)
+                        for seed, value in zip(seeds[known], unlikeness.ravel()[known], strict=True)
                     ],
                     hovertemplate=f"%{{text}}<extra>{name}</extra>",
                 )

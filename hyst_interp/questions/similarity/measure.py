@@ -74,19 +74,22 @@ def matched_similarity(maps_a: list[xr.DataArray], maps_b: list[xr.DataArray]) -
     if "head" not in maps_a[0].dims:
         return similarity(maps_a, maps_b)
     n_layers = maps_a[0].sizes["layer"]
-    moved = [one.copy(deep=True) for one in maps_b]
+    moved = [source.copy(deep=True) for source in maps_b]
     for layer in range(n_layers):
         rows_a, rows_b = (
             np.concatenate(
-                [one.isel(layer=layer).transpose("head", ...).values.reshape(one.sizes["head"], -1) for one in maps],
+                [
+                    seed_map.isel(layer=layer).transpose("head", ...).values.reshape(seed_map.sizes["head"], -1)
+                    for seed_map in maps
+                ],
                 axis=1,
             )
             for maps in (maps_a, maps_b)
         )
         order = linear_sum_assignment(-(rows_a @ rows_b.T))[1]
-        for one, source in zip(moved, maps_b, strict=True):
+        for moved_map, source in zip(moved, maps_b, strict=True):
             index = {"layer": layer}
-            one[index] = source.isel(layer=layer).isel(head=order).values
+            moved_map[index] = source.isel(layer=layer).isel(head=order).values
     return similarity(maps_a, moved)
 
 
@@ -131,13 +134,13 @@ def dominant_head(
 
     Trials are resampled together in both histories (they are the same trials), `resamples` times.
     """
-    strengths = [[head_strength(one) for one in maps] for maps in (below, above)]
+    strengths = [[head_strength(effects) for effects in maps] for maps in (below, above)]
     n_trials = strengths[0][0].sizes["trial"]
     names = [f"L{layer}H{head}" for layer in below[0]["layer"].values for head in below[0]["head"].values]
     columns = [[s.values.reshape(-1, n_trials) for s in side] for side in strengths]
 
     def pick(weights: np.ndarray) -> list[int]:
-        return [int(np.argmax(sum(np.abs(one @ weights) for one in side))) for side in columns]
+        return [int(np.argmax(sum(np.abs(strength @ weights) for strength in side))) for side in columns]
 
     random = stream.generator()
     draws = np.array(

@@ -35,8 +35,8 @@ def own_against_run(transplanted: xr.Dataset, trajectory: xr.Dataset) -> tuple[f
     n = min(own.sizes["trial"], run.sizes["trial"])
     orders = [order for order in own["order"].values if order in run["order"].values]
     dims = ("seed", "order", "branch", "hold", "trial")
-    one, two = (
+    own_margins, run_margins = (
         side.sel(hold=holds, order=orders, branch=list(BRANCHES)).isel(trial=slice(0, n)).transpose(*dims).values
         for side in (own, run)
     )
-    return float(np.abs(one.astype(np.float64) - two).max()), len(holds)
+    return float(np.abs(own_margins.astype(np.float64) - run_margins).max()), len(holds)

@@ -72,14 +72,14 @@ def decomposition(transplanted: xr.Dataset) -> xr.Dataset:
     whole = _stack([cube.sel({"first moment": b, "second moment": b}, drop=True) for b in BRANCHES], "optimizer")
     bb, ba, ab, aa = (whole.sel(weights=w, optimizer=o, drop=True) for w in BRANCHES for o in BRANCHES)
     shares = {"first moment": _difference(cube, "first moment"), "second moment": _difference(cube, "second moment")}
-    moments = [one.mean([d for d in FACTORS if d in one.dims]) for one in shares.values()]
+    moments = [share.mean([d for d in FACTORS if d in share.dims]) for share in shares.values()]
     parts = {
         "gap": bb - aa,
         "weights": ((bb - ab) + (ba - aa)) / 2,
         "optimizer": ((bb - ba) + (ab - aa)) / 2,
         "interaction": (bb - ba) - (ab - aa),
         "moments": xr.concat(moments, dim="moment").assign_coords(moment=["first moment", "second moment"]),
-        "shapley": xr.concat([_shapley(cube, one) for one in FACTORS], dim="factor").assign_coords(
+        "shapley": xr.concat([_shapley(cube, factor) for factor in FACTORS], dim="factor").assign_coords(
             factor=list(FACTORS)
         ),
         "pairwise": xr.concat([_pairwise(cube, *pair) for pair in PAIRS], dim="pair").assign_coords(
@@ -88,13 +88,13 @@ def decomposition(transplanted: xr.Dataset) -> xr.Dataset:
         "shared": _shared(transplanted, {"below's": bb - ab, "above's": ba - aa}),
     }
     units = {"units": "logits"}
-    return xr.Dataset({name: one.assign_attrs(units) for name, one in parts.items()}, attrs=transplanted.attrs)
+    return xr.Dataset({name: part.assign_attrs(units) for name, part in parts.items()}, attrs=transplanted.attrs)
 
 
 def _shapley(cube: xr.DataArray, factor: str) -> xr.DataArray:
     """One factor's Shapley value: its differences, 1/3 where the other two come from one history, 1/6 else."""
-    others = [one for one in FACTORS if one != factor]
-    sixths = xr.DataArray([[2.0, 1.0], [1.0, 2.0]], {one: list(BRANCHES) for one in others}, others)
+    others = [other for other in FACTORS if other != factor]
+    sixths = xr.DataArray([[2.0, 1.0], [1.0, 2.0]], {other: list(BRANCHES) for other in others}, others)
     return (_difference(cube, factor) * sixths).sum(others) / 6
 
 

@@ -58,17 +58,17 @@ def transplant(pair: Histories, updates: Sequence[int] = measure.UPDATES) -> Row
 def _states(pair: Histories) -> tuple[TrainingState, TrainingState, TrainingState]:
     if pair.anchor is None:
         raise UserError("a transplant needs the anchor that both histories started from; make the pair with anchor=….")
-    for one in (pair.below, pair.above, pair.anchor):
-        if one.moments is None:
+    for checkpoint in (pair.below, pair.above, pair.anchor):
+        if checkpoint.moments is None:
             raise UserError(
-                f"checkpoint '{one.directory}' keeps no optimizer state, and a transplant needs it in both"
+                f"checkpoint '{checkpoint.directory}' keeps no optimizer state, and a transplant needs it in both"
                 " histories and in their anchor; use checkpoints saved with it (save_optimizer in the study)."
             )
-    for one in (pair.below, pair.above):
-        recorded = one.provenance.anchor
+    for checkpoint in (pair.below, pair.above):
+        recorded = checkpoint.provenance.anchor
         if recorded is not None and recorded.state != pair.anchor.manifest.state:
             raise UserError(
-                f"'{pair.anchor.directory}' is not the anchor that '{one.directory}' records; give that one."
+                f"'{pair.anchor.directory}' is not the anchor that '{checkpoint.directory}' records; give that one."
             )
     return pair.below.state(), pair.above.state(), pair.anchor.state()
 

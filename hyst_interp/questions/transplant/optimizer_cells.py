@@ -36,7 +36,9 @@ Cell = Callable[[TrainingState, TrainingState, TrainingState], OptimizerState]
 
 
 def _zeroed(own: TrainingState, other: TrainingState, anchor: TrainingState) -> OptimizerState:
-    zeros = {name: {key: torch.zeros_like(one) for key, one in kept.items()} for name, kept in own.moments.items()}
+    zeros = {
+        name: {key: torch.zeros_like(moment) for key, moment in kept.items()} for name, kept in own.moments.items()
+    }
     return OptimizerState(zeros, own.step)
 
 
@@ -45,7 +47,7 @@ def _with_other(keys: tuple[str, ...]) -> Cell:
 
     def cell(own: TrainingState, other: TrainingState, anchor: TrainingState) -> OptimizerState:
         mixed = {
-            name: {key: other.moments[name][key] if key in keys else one for key, one in kept.items()}
+            name: {key: other.moments[name][key] if key in keys else moment for key, moment in kept.items()}
             for name, kept in own.moments.items()
         }
         return OptimizerState(mixed, own.step)

@@ -9,7 +9,7 @@ def all_weights_moved(patched: xr.Dataset) -> float:
     """Margins with all groups moved against the other history's own, exactly 0; of `weight_patching`."""
     moved, margin = patched["margin_all"], patched["margin"]
     below, above = (
-        moved.sel(branch=one, drop=True) - margin.sel(branch=other, drop=True) for one, other in _crosswise()
+        moved.sel(branch=branch, drop=True) - margin.sel(branch=other, drop=True) for branch, other in _crosswise()
     )
     return float(max(abs(below).max(), abs(above).max()))
 

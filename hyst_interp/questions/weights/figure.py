@@ -93,7 +93,7 @@ def _places(levels: list[str]) -> tuple[list[int], list[float], dict[str, float]
     """Rows in the order of `HEADINGS`, their heights in pixels from the top, the headings' heights, and the whole."""
     order, places, headings, at = [], [], {}, 0.0
     for level in HEADINGS:
-        members = [index for index, one in enumerate(levels) if one == level]
+        members = [index for index, row_level in enumerate(levels) if row_level == level]
         if members:
             headings[level] = at + HEADING / 2
             at += HEADING
@@ -114,13 +114,13 @@ def _draw(figure: go.Figure, index: int, rows: xr.Dataset, gap: xr.Dataset, plac
     low, high = limits(points, [mean["low"].values, mean["high"].values], 0.4)
     _mark_gap(figure, gap, x_name, y_name)
     names = [str(name) for name in rows["group"].values]
-    for one, colour, label in (
+    for direction, colour, label in (
         (into_below, BELOW, "from above into below"),
         (into_above, ABOVE, "from below into above"),
     ):
         figure.add_trace(
             go.Scatter(
-                x=np.where(single, one["estimate"].values, np.nan),
+                x=np.where(single, direction["estimate"].values, np.nan),
                 y=places,
                 mode="markers",
                 marker={"size": 6, "color": rgba(colour, 0.75), "line": {"width": 0}},

@@ -38,7 +38,9 @@ def weight_patching(setup: SetUp, below: Weights, above: Weights, trials: Trials
         UserError: networks of different shapes.
     """
     refuse_unlike(below, above)
-    rows = [("group", one) for one in groups(setup.model)] + [("family", one) for one in families(setup.model)]
+    rows = [("group", weight_group) for weight_group in groups(setup.model)] + [
+        ("family", weight_group) for weight_group in families(setup.model)
+    ]
     pair = {"below": (below, above), "above": (above, below)}
     margin, complete = (np.empty((len(BRANCHES), len(trials)), np.float32) for _ in range(2))
     after = np.empty((len(MOVES), len(BRANCHES), len(rows), len(trials)), np.float32)
@@ -62,7 +64,7 @@ def weight_patching(setup: SetUp, below: Weights, above: Weights, trials: Trials
             "margin_all": (("branch", "trial"), complete, {**each, "method": "margin with all groups moved"}),
             "distance": (
                 ("group",),
-                np.array([distance(below, above, one) for _, one in rows]),
+                np.array([distance(below, above, weight_group) for _, weight_group in rows]),
                 {"units": "weight", "method": "Euclidean distance of the two histories' weights"},
             ),
         },
@@ -70,8 +72,8 @@ def weight_patching(setup: SetUp, below: Weights, above: Weights, trials: Trials
             "move": list(MOVES),
             "branch": list(BRANCHES),
             "group": np.arange(len(rows)),
-            "name": ("group", [one.name for _, one in rows]),
-            "family": ("group", [one.family for _, one in rows]),
+            "name": ("group", [weight_group.name for _, weight_group in rows]),
+            "family": ("group", [weight_group.family for _, weight_group in rows]),
             "level": ("group", [level for level, _ in rows]),
         },
     )

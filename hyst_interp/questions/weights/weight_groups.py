@@ -55,30 +55,30 @@ class WeightGroup:
 
 def groups(config: ModelConfig) -> tuple[WeightGroup, ...]:
     """The fine partition of a model's parameters, embeddings first, layer by layer."""
-    found = [_whole("embeddings", "embeddings", "embed.W_E", "pos_embed.W_pos")]
+    partition = [_whole("embeddings", "embeddings", "embed.W_E", "pos_embed.W_pos")]
     norms = config.normalization_type == "LN"
     for layer in range(config.n_layers):
         block, attn = f"blocks.{layer}", f"blocks.{layer}.attn"
-        found += [_norm(f"L{layer} ln1", f"{block}.ln1")] if norms else []
+        partition += [_norm(f"L{layer} ln1", f"{block}.ln1")] if norms else []
         for head in range(config.n_heads):
             name = Component(layer, head)
             for family, members in (("QK", ("W_Q", "b_Q", "W_K", "b_K")), ("OV", ("W_V", "b_V", "W_O"))):
                 parts = tuple(Part(f"{attn}.{member}", head) for member in members)
-                found.append(WeightGroup(f"{name} {family}", family, parts))
-        found.append(_whole(f"L{layer} b_O", "b_O", f"{attn}.b_O"))
+                partition.append(WeightGroup(f"{name} {family}", family, parts))
+        partition.append(_whole(f"L{layer} b_O", "b_O", f"{attn}.b_O"))
         if config.d_mlp:
-            found += [_norm(f"L{layer} ln2", f"{block}.ln2")] if norms else []
-            found.append(_whole(f"L{layer}MLP in", "MLP in", f"{block}.mlp.W_in", f"{block}.mlp.b_in"))
-            found.append(_whole(f"L{layer}MLP out", "MLP out", f"{block}.mlp.W_out", f"{block}.mlp.b_out"))
-    found += [_norm("ln_final", "ln_final")] if norms else []
-    found.append(_whole("unembedding", "unembedding", "unembed.W_U", "unembed.b_U"))
-    return tuple(found)
+            partition += [_norm(f"L{layer} ln2", f"{block}.ln2")] if norms else []
+            partition.append(_whole(f"L{layer}MLP in", "MLP in", f"{block}.mlp.W_in", f"{block}.mlp.b_in"))
+            partition.append(_whole(f"L{layer}MLP out", "MLP out", f"{block}.mlp.W_out", f"{block}.mlp.b_out"))
+    partition += [_norm("ln_final", "ln_final")] if norms else []
+    partition.append(_whole("unembedding", "unembedding", "unembed.W_U", "unembed.b_U"))
+    return tuple(partition)
 
 
 def families(config: ModelConfig) -> tuple[WeightGroup, ...]:
     """The coarse partition: every kind of group that the model has, joined."""
     fine = groups(config)
-    joined = {name: [part for one in fine if one.family == name for part in one.parts] for name in FAMILIES}
+    joined = {name: [part for group in fine if group.family == name for part in group.parts] for name in FAMILIES}
     return tuple(WeightGroup(name, name, tuple(parts)) for name, parts in joined.items() if parts)
 
 

@@ -28,16 +28,16 @@ def chapter(source: RunResults) -> Chapter:
 def _table(source: RunResults) -> Table:
     rows = []
     for seed in source.study.seeds:
-        one = source.results["anchors"].sel(seed=seed).dropna("evaluation", subset=["step"]).isel(evaluation=-1)
+        last = source.results["anchors"].sel(seed=seed).dropna("evaluation", subset=["step"]).isel(evaluation=-1)
         rows.append(
             cells(
                 Cell(f"seed {seed}", kind="lead"),
-                str(int(one["last_step"])),
-                str(int(one["formed_at"])),
-                str(int(one["age"])),
-                number(float(one["answer_mass"]), 4, signed=False),
-                number(float(one["margin"])),
-                number(float(one["p_contextual"]), 3, signed=False),
+                str(int(last["last_step"])),
+                str(int(last["formed_at"])),
+                str(int(last["age"])),
+                number(float(last["answer_mass"]), 4, signed=False),
+                number(float(last["margin"])),
+                number(float(last["p_contextual"]), 3, signed=False),
             )
         )
     head = ("", "updates", "contextual route formed at", "age, updates", "answer mass", "margin, logits", "P(c)")

@@ -10,28 +10,28 @@ NOTHING = "Without a gap whose interval leaves out 0 nothing is answered."
 
 def answers(source: RunResults) -> list[Answer]:
     """Answers to those questions that have one and that the run has results for, in the questions' order."""
-    found = [question.find(reference)(source) for question in questions() for reference in question.answers]
-    return [one for one in found if one is not None]
+    possible = [question.find(reference)(source) for question in questions() for reference in question.answers]
+    return [answer for answer in possible if answer is not None]
 
 
 def chapter(source: RunResults) -> Chapter | None:
     """Left out where the run has not looked for the memory at all."""
-    found = answers(source)
-    if not found:
+    given = answers(source)
+    if not given:
         return None
-    words = {"answered": sum(one.answer != UNDETERMINED for one in found), "asked": len(found)}
-    return Chapter("memory", "Where the memory is", "Where the memory is", {"memory": _table(found)}, [], words)
+    words = {"answered": sum(answer.answer != UNDETERMINED for answer in given), "asked": len(given)}
+    return Chapter("memory", "Where the memory is", "Where the memory is", {"memory": _table(given)}, [], words)
 
 
 def _table(found: list[Answer]) -> Table:
     rows = [
         [
-            Cell(one.question, kind="lead"),
-            Cell(one.answer, kind="faint" if one.answer == UNDETERMINED else ""),
-            Cell(one.words, kind="small"),
-            Cell(one.control, kind="small"),
+            Cell(answer.question, kind="lead"),
+            Cell(answer.answer, kind="faint" if answer.answer == UNDETERMINED else ""),
+            Cell(answer.words, kind="small"),
+            Cell(answer.control, kind="small"),
         ]
-        for one in found
+        for answer in found
     ]
     head = ("question", "answer", "what it rests on", "control")
     return Table("Questions that the paper leaves open", head, rows, (_rules(found),), "cards answers")
@@ -39,4 +39,4 @@ def _table(found: list[Answer]) -> Table:
 
 def _rules(found: list[Answer]) -> str:
     """The rule behind every answer, each once."""
-    return " ".join(["Rules.", *dict.fromkeys(one.rule for one in found), NOTHING])
+    return " ".join(["Rules.", *dict.fromkeys(answer.rule for answer in found), NOTHING])

@@ -23,10 +23,10 @@ def _table(source: RunResults) -> Table:
         head[2:] = [f"all {len(source.study.seeds)} seeds", "verdict", f"seeds {_span(fewer.seeds)}", "verdict"]
     rows = []
     for row in source.once(judged):
-        one = [Cell(row.quantity, kind="lead"), Cell(row.paper), *_found(row)]
+        row_cells = [Cell(row.quantity, kind="lead"), Cell(row.paper), *_found(row)]
         if fewer is not None:
-            one += _found(by_key[row.key]) if row.key in by_key else cells("–", "–")
-        rows.append([*one, Cell(row.rule, kind="small rule")])
+            row_cells += _found(by_key[row.key]) if row.key in by_key else cells("–", "–")
+        rows.append([*row_cells, Cell(row.rule, kind="small rule")])
     notes = [
         "Calibrated: the choice of the preset fixed this row or made it likely, so its agreement is no evidence."
         " Free: it was not looked at when the preset was chosen. The rules were fixed before any reporting run."
