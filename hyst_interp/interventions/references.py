@@ -20,6 +20,7 @@ from hyst_interp.interventions.resumed_forward import Recorded, query_pass
 from hyst_interp.model.hooked import Hooked, device_of, output_matrix
 from hyst_interp.model.plain_build import covers_model
 from hyst_interp.readout import chunks
+from hyst_interp.references import HISTORIES, OWN_MEAN
 from hyst_interp.references import Reference as ReferenceKind
 from hyst_interp.sites import Component, Site, hook_mlp_out, hook_z
 from hyst_interp.tasks.trials import Trials
@@ -88,8 +89,7 @@ def built(
 
 def own_mean(component: Component, own: Means) -> Reference:
     """The checkpoint's own mean, in the component's own frame (`hook_z`, or `hook_mlp_out`)."""
-    values = own.z[component] if component.is_head else own.written[component]
-    return Reference(values, per_trial=False)
+    return built(OWN_MEAN, component, HISTORIES[0], {HISTORIES[0]: own}, {})
 
 
 def stream_mean(component: Component, *sources: Means) -> Reference:
